@@ -246,21 +246,12 @@ class NightData:
     @cached_property
     def heat_keys(self) -> tuple[str, ...]:
         """The two keys whose values make the axes of the heat maps (fewer if fewer vary)."""
-        varying = [
-            key
-            for key in MAIN_KEYS
-            if len({str(one.params.get(key)) for one in self._comparable}) > 1
-        ]
-        rest = sorted(
-            {
-                key
-                for one in self._comparable
-                for key in one.params
-                if key not in MAIN_KEYS
-                and len({str(other.params.get(key)) for other in self._comparable}) > 1
-            }
-        )
-        return tuple((varying + rest)[:2])
+        every = {key for one in self._comparable for key in one.params}
+        varying = {
+            key for key in every if len({str(one.params.get(key)) for one in self._comparable}) > 1
+        }
+        main = [key for key in MAIN_KEYS if key in varying]
+        return tuple([*main, *sorted(varying - {*main})][:2])
 
     @cached_property
     def _comparable(self) -> tuple[Configuration, ...]:

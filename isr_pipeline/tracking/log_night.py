@@ -37,11 +37,9 @@ from isr_pipeline.worlds.columns import METRICS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import pandas as pd
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
-    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.verdicts.record import AgainstReference
 
@@ -88,8 +86,9 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
     with refused_in_one_line(), _undone_if_it_fails(client, made):
         before = find_runs(client, plan.experiment, night=plan.night)
         parent = _log_parent(client, plan, verdict, dag_run_id, made)
-        values = _summary_values(plan)
-        failed = _log_children(client, plan, verdict, dag_run_id, made, values=values)
+        values, sure = _summary(plan)
+        with_intervals = {config_id: own | sure[config_id] for config_id, own in values.items()}
+        failed = _log_children(client, plan, verdict, dag_run_id, made, values=with_intervals)
         failed += [parent] if verdict.red else []
         _attach_files(client, parent, plan)
         _log_tables(client, parent, plan)
@@ -264,7 +263,6 @@ def _log_children(
     experiment = experiment_id(client, plan.experiment)
     trends = trend.experiment_id(client, plan.experiment)
     shared, began_ms = _shared_tags(plan, dag_run_id), _began_ms(plan)
-    intervals = _intervals(plan)
     against = {one.config_id: one for one in verdict.against_reference}
     itself = _itself(against.values())
     for configuration in plan.configurations:
@@ -292,55 +290,38 @@ def _log_children(
         failed += [run.info.run_id] if one.status in RED else []
         metrics = {
             **values[configuration.config_id],
-            **intervals.get(configuration.config_id, {}),
             **_verdict_metrics(one),
             **(_reference_metrics(beside) if beside else itself),
         }
-        _log_batch(client, run.info.run_id, metrics, _params(configuration))
+        params: dict[str, object] = {"configuration": configuration.name}
+        _log_batch(client, run.info.run_id, metrics, params | configuration.params)
     return failed
 
 
-def _params(configuration: Configuration) -> dict[str, object]:
-    return {"configuration": configuration.name, **configuration.params}
+def _summary(plan: Plan) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
+    """What the summary of the whole standing panel says, in MLflow's names and units.
 
-
-def _summary_values(plan: Plan) -> dict[str, dict[str, float]]:
-    """config_id -> MLflow metric -> value over the whole standing panel; NaN if there is none.
-
-    Shares are in percent, as everywhere else.
+    Returns:
+        config_id -> metric -> value, NaN if there is none; and config_id -> metric with its ending
+        -> how sure that is: ``.low`` and ``.high`` end its 95 % interval, ``.scenarios`` says of
+        how many scenarios it is. Shares are in percent, as everywhere else.
     """
-    whole = _whole_panel(plan)
+    rows = store.read_table("summary", plan.experiment, plan.night)
+    whole = rows[(rows["panel"] == "regression") & (rows["stratum"] == "all")]
     empty = {names.metric_name(column): math.nan for column in METRICS}
     values = {one.config_id: dict(empty) for one in plan.configurations}
-    for config_id, metric, value in zip(
-        whole["config_id"], whole["metric"], whole["value"], strict=True
-    ):
-        if config_id in values and metric in METRICS:
-            values[config_id][names.metric_name(metric)] = float(value) * in_unit(metric)
-    return values
-
-
-def _whole_panel(plan: Plan) -> pd.DataFrame:
-    """Rows of the summary on the whole standing panel."""
-    summary = store.read_table("summary", plan.experiment, plan.night)
-    return summary[(summary["panel"] == "regression") & (summary["stratum"] == "all")]
-
-
-def _intervals(plan: Plan) -> dict[str, dict[str, float]]:
-    """config_id -> metric with its ending -> how sure its value is, as far as that is known.
-
-    ``.low`` and ``.high`` end its 95 % interval, ``.scenarios`` of how many scenarios it is.
-    """
-    found: dict[str, dict[str, float]] = {}
-    for row in _whole_panel(plan).to_dict("records"):
-        if row["metric"] not in METRICS:
+    sure: dict[str, dict[str, float]] = {one.config_id: {} for one in plan.configurations}
+    for row in whole.to_dict("records"):
+        config_id, metric = row["config_id"], row["metric"]
+        if config_id not in values or metric not in METRICS:
             continue
-        own = found.setdefault(row["config_id"], {})
-        name = names.metric_name(row["metric"])
-        numbers = {key: float(row[key]) * in_unit(row["metric"]) for key in ("low", "high")}
+        name = names.metric_name(metric)
+        values[config_id][name] = float(row["value"]) * in_unit(metric)
+        numbers = {key: float(row[key]) * in_unit(metric) for key in ("low", "high")}
         numbers["scenarios"] = float(row["scenarios"] - row["scenarios_failed"])
-        own |= {f"{name}.{key}": one for key, one in numbers.items() if math.isfinite(one)}
-    return found
+        known = {f"{name}.{key}": one for key, one in numbers.items() if math.isfinite(one)}
+        sure[config_id] |= known
+    return values, sure
 
 
 def _verdict_metrics(one: ConfigVerdict) -> dict[str, float]:

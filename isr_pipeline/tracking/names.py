@@ -97,7 +97,9 @@ def experiment_note(name: str, description: str, links: dict[str, str]) -> str:
 
 def verdict_tags(verdict: NightVerdict) -> dict[str, str]:
     """Tags of the parent that say how the night ended."""
-    regressed = {name for one in verdict.configurations for name in _regressed(one)}
+    regressed = {
+        name for one in verdict.configurations for name in one.metrics_with(Status.REGRESSED)
+    }
     return {
         "verdict": str(verdict.status),
         "red": str(verdict.red).lower(),
@@ -118,16 +120,12 @@ def config_tags(configuration: Configuration, one: ConfigVerdict) -> dict[str, s
         "is_grid": str(configuration.is_grid).lower(),
         "verdict": str(one.status),
         "words": ", ".join(str(word) for word in one.words),
-        "regressed_metrics": ",".join(_regressed(one)),
+        "regressed_metrics": ",".join(one.metrics_with(Status.REGRESSED)),
         "suspect_metrics": ",".join(one.metrics_with(Status.SUSPECT)),
         "undecided_metrics": ",".join(one.metrics_with(Status.UNDECIDED)),
         "improved_metrics": ",".join(one.metrics_with(Status.IMPROVED)),
         "reason": reason(one, room=REASON_CHARACTERS),
     }
-
-
-def _regressed(one: ConfigVerdict) -> tuple[str, ...]:
-    return one.metrics_with(Status.REGRESSED)
 
 
 def night_note(

@@ -312,17 +312,12 @@ def kept_files(folder: Place, names: Sequence[str]) -> dict[str, bytes]:
         raise BaselineDamaged(f"baseline is damaged: {damage}") from None
 
 
-def checked_file(folder: Place, file: str, digest: str | None) -> bytes:
-    """Content of one of a baseline's files, which is what was accepted.
+def _accepted(kept: Mapping[str, bytes], file: str, digest: str | None) -> bytes:
+    """One of some files of a baseline, which is what was accepted.
 
     Raises:
         BaselineDamaged: it is missing, or is not that.
     """
-    return _accepted(kept_files(folder, [file]), file, digest)
-
-
-def _accepted(kept: Mapping[str, bytes], file: str, digest: str | None) -> bytes:
-    """One of some files of a baseline; see `checked_file`."""
     if file not in kept:
         raise BaselineDamaged(f"baseline is damaged: {file} is missing")
     if content_digest(kept[file]) != digest:
@@ -401,7 +396,7 @@ def baseline_source(record: BaselineRecord, name: str = WHOLE_SOURCE) -> Source:
             f"source; accept a night of today's code: {accept_command(record.experiment, 'NIGHT')}"
         )
     file = source_file(name)
-    return unpack(_checked(record, name, file), file)
+    return unpack(_checked(record, name), file)
 
 
 def source_of(record: BaselineRecord, config_id: str) -> Source:
@@ -431,12 +426,10 @@ def source_of_acceptance(record: BaselineRecord, accepted: Acceptance) -> Source
 
 def damages(record: BaselineRecord) -> list[str]:
     """What of a baseline's files is missing, or is not what was accepted; a line each."""
-    folder = Home.from_environment().baseline_dir(record.experiment)
     found = []
-    for name, digest in record.digests.items():
-        file = _FILES.get(name) or source_file(name)
+    for name in record.digests:
         try:
-            checked_file(folder, file, digest)
+            _checked(record, name)
         except BaselineDamaged as damage:
             found.append(str(damage))
     return found
@@ -450,7 +443,7 @@ def baseline_plan(record: BaselineRecord) -> Plan | None:
     """
     home = Home.from_environment()
     if "plan" in record.digests:
-        kept = _checked(record, "plan", "plan.json")
+        kept = _checked(record, "plan")
         return Plan.parse(kept.decode(), "the baseline's plan.json")
     try:
         return Plan.load(home.night_dir(record.experiment, record.night) / "plan.json")
@@ -458,9 +451,10 @@ def baseline_plan(record: BaselineRecord) -> Plan | None:
         return None
 
 
-def _checked(record: BaselineRecord, name: str, file: str) -> bytes:
-    folder = Home.from_environment().baseline_dir(record.experiment)
-    return checked_file(folder, file, record.digests[name])
+def _checked(record: BaselineRecord, name: str) -> bytes:
+    """One of a baseline's files, by its name among the digests."""
+    file = _FILES.get(name) or source_file(name)
+    return _accepted(kept_files(_folder(record.experiment), [file]), file, record.digests[name])
 
 
 @dataclass(frozen=True)
