@@ -229,7 +229,7 @@ def night_run(
     from isr_pipeline.night.show import show  # noqa: PLC0415
     from isr_pipeline.night.status import check_night  # noqa: PLC0415
     from isr_pipeline.report.terminal import print_night  # noqa: PLC0415
-    from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415
+    from isr_pipeline.verdicts.quantities import load_settings  # noqa: PLC0415
 
     date = check_night(night) if night else datetime.now(UTC).date().isoformat()
     if panel_size is not None and not 1 <= panel_size <= PANEL_SIZE_MAX:
@@ -437,7 +437,7 @@ def experiment_check(
     from isr_pipeline.experiment.cost import cost_lines  # noqa: PLC0415
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
     from isr_pipeline.verdicts.looks import reach_of  # noqa: PLC0415
-    from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415
+    from isr_pipeline.verdicts.quantities import load_settings  # noqa: PLC0415
 
     experiment = load_experiment(name)
     listed = list(configurations(experiment))
@@ -916,7 +916,7 @@ def doctor(*, as_json: AsJson = False) -> None:
     """Say what is wrong with this installation: Java, Spark, Airflow, home, MLflow, baselines."""
     from isr_pipeline.host.doctor import examine  # noqa: PLC0415
     from isr_pipeline.verdicts import baseline  # noqa: PLC0415
-    from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415
+    from isr_pipeline.verdicts.quantities import load_settings  # noqa: PLC0415
 
     findings = examine(load_settings, baseline.examined)
     if as_json:

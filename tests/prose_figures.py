@@ -41,10 +41,10 @@ from isr_pipeline.scenarios import cluster_file, faults, incidents, model
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.simulation import clients, controller, leader
 from isr_pipeline.simulation.world import tables
-from isr_pipeline.verdicts import redraw
+from isr_pipeline.verdicts import stages
 from isr_pipeline.verdicts.comparison import ONE_SIDED
+from isr_pipeline.verdicts.quantities import load_settings
 from isr_pipeline.verdicts.record import LEANS_P
-from isr_pipeline.verdicts.settings import load_settings
 from isr_pipeline.worlds import encoder, entities, fault_rows, size, template
 from tests.figures import ROOT
 from tools import lint, prose
@@ -459,7 +459,7 @@ def _verdicts() -> Iterable[Claim]:
             page, "budget of {} the looks see {}, {} and {} scenarios",
             load_experiment("operators").budget.scenarios, *looks,
         )  # fmt: skip
-        yield now(page, "in {} other phases", redraw.DRAWS)
+        yield now(page, "in {} other phases", stages.DRAWS)
         yield now(page, "at a one-sided level of {} %. All else", round(100 * ONE_SIDED))
         yield now(
             page, "Each end is one-sided. The upper end is at {} % and decides `ok`.",
@@ -510,15 +510,15 @@ def _levels(page: str) -> Iterable[Claim]:
         round(100 * found), round(100 * ONE_SIDED),
     )  # fmt: skip
     yield now(page, "hint at a difference (p up to {}) are of too few", LEANS_P)
-    first, more = redraw.PARTS[1]
-    assert (first, more, *redraw.PARTS[2]) == (1 / 2, 1 / 4, 1 / 8, 1 / 8)
+    first, more = stages.PARTS[1]
+    assert (first, more, *stages.PARTS[2]) == (1 / 2, 1 / 4, 1 / 8, 1 / 8)
     yield now(
         page, "Against none before it takes {} of {} for one scenario.",
-        _redraws_needed(first * confirm, redraw.DRAWS), redraw.DRAWS,
+        _redraws_needed(first * confirm, stages.DRAWS), stages.DRAWS,
     )  # fmt: skip
     yield now(
-        page, "Then {} are drawn, of which {} against none are certain", redraw.MORE_DRAWS,
-        _redraws_needed(more * confirm, redraw.MORE_DRAWS),
+        page, "Then {} are drawn, of which {} against none are certain", stages.MORE_DRAWS,
+        _redraws_needed(more * confirm, stages.MORE_DRAWS),
     )  # fmt: skip
 
 

@@ -30,9 +30,14 @@ from benchmarks.coverage.pool import (
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.scenarios.panels import places
-from isr_pipeline.verdicts.comparison import ONE_SIDED, Comparison, compare, intervals
-from isr_pipeline.verdicts.panel import PanelOutcomes
-from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
+from isr_pipeline.verdicts.comparison import (
+    ONE_SIDED,
+    Comparison,
+    PanelOutcomes,
+    compare,
+    intervals,
+)
+from isr_pipeline.verdicts.quantities import VerdictSettings, load_settings
 from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN
 
 RESULTS = Path(__file__).parent.parent / "results" / "coverage.jsonl"

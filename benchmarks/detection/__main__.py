@@ -35,7 +35,7 @@ from benchmarks.detection.score import ANEW, missed, scored, sort_of
 from benchmarks.detection.tell import EDITION, RESULTS, of_docs, of_trust, write
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import code_version
-from isr_pipeline.verdicts.settings import load_settings
+from isr_pipeline.verdicts.quantities import load_settings
 
 OTAVA = "Apache Otava 0.8.0, magnitude 10 %"
 LATER = "the same, a week later"

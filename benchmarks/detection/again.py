@@ -18,9 +18,9 @@ from benchmarks.detection.draw import Night
 from benchmarks.detection.pool import PANEL, another_seed, source_of_mutant
 from isr_pipeline.kernels.source import read_package
 from isr_pipeline.scenarios.generator import draw_scenario
+from isr_pipeline.verdicts.quantities import VerdictSettings
 from isr_pipeline.verdicts.record import MetricVerdict, Status
-from isr_pipeline.verdicts.redraw import Amount, Kernels, again
-from isr_pipeline.verdicts.settings import VerdictSettings
+from isr_pipeline.verdicts.stages import Amount, Kernels, again
 
 
 def confirmed(

@@ -11,9 +11,9 @@ from scipy import stats
 
 from benchmarks.detection.draw import Night, Pair
 from isr_pipeline.verdicts import looks
-from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.comparison import PanelOutcomes
+from isr_pipeline.verdicts.quantities import VerdictSettings
 from isr_pipeline.verdicts.record import OPEN, MetricVerdict, Status
-from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.verdicts.stages import allocate, variances
 from isr_pipeline.worlds.columns import METRICS
 

@@ -23,7 +23,7 @@ from benchmarks.detection.contest import NOTHING, Arm
 from benchmarks.detection.pool import Pool
 from isr_pipeline.experiment.stages import Budget, Stage, planned_stages
 from isr_pipeline.scenarios.panels import allocation, places, stratum_weights
-from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.comparison import PanelOutcomes
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

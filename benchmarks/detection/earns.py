@@ -24,8 +24,8 @@ from benchmarks.detection.nights import CONFIGURATIONS, Kind, columns_of, judgin
 from benchmarks.detection.parts import ALL, PARTS, Judged, judged
 from benchmarks.detection.pool import Pool, load_pool, make_pool
 from isr_pipeline.home import Home
+from isr_pipeline.verdicts.quantities import load_settings
 from isr_pipeline.verdicts.record import Status
-from isr_pipeline.verdicts.settings import load_settings
 
 
 def contest_of(contest: Contest) -> Contest:

@@ -20,9 +20,9 @@ from benchmarks.detection.contest import NOTHING
 from benchmarks.detection.draw import Night
 from benchmarks.detection.pool import Floats, Ints
 from isr_pipeline.verdicts import comparison, looks, statistics
+from isr_pipeline.verdicts.quantities import VerdictSettings
 from isr_pipeline.verdicts.record import MetricVerdict, Redraw, Status
-from isr_pipeline.verdicts.redraw import Kernels
-from isr_pipeline.verdicts.settings import VerdictSettings
+from isr_pipeline.verdicts.stages import Kernels
 from isr_pipeline.verdicts.statistics import Rejectable, Tails, discordant_needed
 
 Function = Callable[..., Any]

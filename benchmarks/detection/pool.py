@@ -32,8 +32,7 @@ from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import Scenario, apply, canonical_json, scenario_from_json
 from isr_pipeline.scenarios.panels import places
 from isr_pipeline.scenarios.profile import Stratum
-from isr_pipeline.verdicts.quantities import is_latency
-from isr_pipeline.verdicts.settings import VerdictSettings
+from isr_pipeline.verdicts.quantities import VerdictSettings, is_latency
 from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN
 from isr_pipeline.worlds.reuse import Simulations
 from tests.mutation.check import mutated

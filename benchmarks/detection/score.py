@@ -13,8 +13,7 @@ from benchmarks.detection.arms import OWN
 from benchmarks.detection.contest import Arm
 from benchmarks.detection.nights import CONFIGURATIONS, Kind, Played
 from benchmarks.detection.pool import Ints, Pool
-from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE
-from isr_pipeline.verdicts.settings import VerdictSettings
+from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, VerdictSettings
 from isr_pipeline.worlds.columns import METRICS
 
 BINS = ((1.1, 1.25), (1.25, 1.5), (1.5, 2.0), (2.0, math.inf))

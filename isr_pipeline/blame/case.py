@@ -18,7 +18,7 @@ from isr_pipeline.kernels.difference import changed_parts
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.baseline import Baseline, source_of
 from isr_pipeline.verdicts.judge import Sides, deciding, hurt, on_all, on_regression
-from isr_pipeline.verdicts.quantities import is_latency, label
+from isr_pipeline.verdicts.quantities import is_latency, label, load_settings
 from isr_pipeline.verdicts.record import (
     ConfigVerdict,
     MetricVerdict,
@@ -29,7 +29,6 @@ from isr_pipeline.verdicts.record import (
     run_again,
 )
 from isr_pipeline.verdicts.sentences import change, reason, worst_first
-from isr_pipeline.verdicts.settings import load_settings
 
 if TYPE_CHECKING:
     from isr_pipeline.kernels.source import Source

@@ -48,7 +48,7 @@ def begin(
         InputError: the experiment file or ``config/verdicts.yaml`` cannot be used.
     """
     from isr_pipeline.experiment.plan import make_plan  # noqa: PLC0415 - reads pydantic
-    from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts.quantities import load_settings  # noqa: PLC0415 - reads pydantic
 
     load_settings()  # what judges is read first: a night that cannot be judged is not simulated
     plan = make_plan(experiment, check_night(night), panel_size)

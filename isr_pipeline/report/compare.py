@@ -51,13 +51,14 @@ from isr_pipeline.scenarios.incidents import told
 from isr_pipeline.scenarios.model import Scenario, apply, check, check_overrides
 from isr_pipeline.scenarios.patterns import PATTERNS
 from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
-from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.comparison import PanelOutcomes
 from isr_pipeline.verdicts.quantities import (
     OFFLINE,
     ONE_REPLICA,
     PRODUCE,
     amount,
     label,
+    load_settings,
     plain,
     quantity,
     unit,
@@ -65,7 +66,6 @@ from isr_pipeline.verdicts.quantities import (
 )
 from isr_pipeline.verdicts.record import LOST, AgainstReference, Difference, Word, Year
 from isr_pipeline.verdicts.reference import against_reference
-from isr_pipeline.verdicts.settings import load_settings
 from isr_pipeline.worlds import ready
 from isr_pipeline.worlds.columns import METRICS
 

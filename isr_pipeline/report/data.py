@@ -23,10 +23,10 @@ from isr_pipeline.report.words import heading, short_name
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.baseline import baseline_panel
+from isr_pipeline.verdicts.comparison import PanelOutcomes, standing_panel
 from isr_pipeline.verdicts.judge import Sides, deciding, on_all
-from isr_pipeline.verdicts.panel import PanelOutcomes, standing_panel
+from isr_pipeline.verdicts.quantities import VerdictSettings, load_settings
 from isr_pipeline.verdicts.record import ConfigVerdict, NightVerdict, Status, load_verdict
-from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 from isr_pipeline.worlds.columns import MAIN
 
 if TYPE_CHECKING:

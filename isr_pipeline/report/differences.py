@@ -6,9 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from isr_pipeline.verdicts import sentences
-from isr_pipeline.verdicts.quantities import ONE_REPLICA, UNCLEAN, label, number, plain
+from isr_pipeline.verdicts.quantities import (
+    ONE_REPLICA,
+    UNCLEAN,
+    VerdictSettings,
+    label,
+    number,
+    plain,
+)
 from isr_pipeline.verdicts.record import LOST, AgainstReference, Difference, StratumDifference, Word
-from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.worlds.columns import MAIN
 
 if TYPE_CHECKING:

@@ -53,6 +53,12 @@ from isr_pipeline.verdicts.baseline import (
     source_name,
     source_of_acceptance,
 )
+from isr_pipeline.verdicts.comparison import (
+    PanelOutcomes,
+    panel_rows,
+    standing_panel,
+    unusable_pairs,
+)
 from isr_pipeline.verdicts.ledger import (
     OTHER_PANEL,
     WAS_DAMAGED,
@@ -62,7 +68,7 @@ from isr_pipeline.verdicts.ledger import (
     absorbed,
 )
 from isr_pipeline.verdicts.looks import call
-from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, standing_panel, unusable_pairs
+from isr_pipeline.verdicts.quantities import load_settings
 from isr_pipeline.verdicts.record import (
     NightVerdict,
     Status,
@@ -70,7 +76,6 @@ from isr_pipeline.verdicts.record import (
     load_verdict,
     run_again,
 )
-from isr_pipeline.verdicts.settings import load_settings
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.configurations import Configuration

@@ -33,8 +33,8 @@ from isr_pipeline.scenarios.panels import PANELS
 from isr_pipeline.storage.places import Place, remove_tree
 from isr_pipeline.storage.published import contents_of
 from isr_pipeline.storage.remote import StoreDamaged
+from isr_pipeline.verdicts.comparison import PanelOutcomes, panel_rows, together
 from isr_pipeline.verdicts.ledger import Entry
-from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, together
 from isr_pipeline.verdicts.record import Accepted, BaselineNote, accept_command, load_verdict
 from isr_pipeline.worlds.columns import COUNTED
 

@@ -21,9 +21,14 @@ from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.baseline import Baseline, baseline_panel, both_sides
 from isr_pipeline.verdicts.changes import write_changes
+from isr_pipeline.verdicts.comparison import (
+    PanelOutcomes,
+    panel_rows,
+    standing_panel,
+    unusable_pairs,
+)
 from isr_pipeline.verdicts.looks import Power, call, finite, size_of
-from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, standing_panel, unusable_pairs
-from isr_pipeline.verdicts.quantities import rise_matters
+from isr_pipeline.verdicts.quantities import VerdictSettings, load_settings, rise_matters
 from isr_pipeline.verdicts.record import (
     RED,
     ConfigVerdict,
@@ -37,7 +42,6 @@ from isr_pipeline.verdicts.record import (
 )
 from isr_pipeline.verdicts.reference import against_reference, kept_comparisons, undecided
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
-from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 from isr_pipeline.verdicts.statistics import Floats
 from isr_pipeline.worlds.columns import METRICS
 

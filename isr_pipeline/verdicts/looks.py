@@ -31,12 +31,18 @@ from isr_pipeline.verdicts.comparison import (
     ONE_SIDED,
     Comparison,
     Intervals,
+    PanelOutcomes,
     compare,
     intervals,
     paired_columns,
 )
-from isr_pipeline.verdicts.panel import PanelOutcomes
-from isr_pipeline.verdicts.quantities import Size, fall_matters, is_latency, rise_matters
+from isr_pipeline.verdicts.quantities import (
+    Size,
+    VerdictSettings,
+    fall_matters,
+    is_latency,
+    rise_matters,
+)
 from isr_pipeline.verdicts.record import (
     OPEN,
     Finding,
@@ -46,7 +52,6 @@ from isr_pipeline.verdicts.record import (
     StratumVerdict,
     Traded,
 )
-from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.verdicts.statistics import (
     Bools,
     Floats,

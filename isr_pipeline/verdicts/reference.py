@@ -42,7 +42,9 @@ from isr_pipeline.verdicts.looks import Look, call, size_of
 from isr_pipeline.verdicts.quantities import (
     ONE_REPLICA,
     UNDER_MIN,
+    MetricSettings,
     Size,
+    VerdictSettings,
     fall_matters,
     is_latency,
     rise_matters,
@@ -57,14 +59,13 @@ from isr_pipeline.verdicts.record import (
     Word,
     Year,
 )
-from isr_pipeline.verdicts.settings import MetricSettings, VerdictSettings
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.scenarios.profile import FaultProfile
     from isr_pipeline.storage.places import Place
-    from isr_pipeline.verdicts.panel import PanelOutcomes
+    from isr_pipeline.verdicts.comparison import PanelOutcomes
     from isr_pipeline.verdicts.record import NightVerdict
     from isr_pipeline.verdicts.statistics import Bools, Floats
 

@@ -64,8 +64,8 @@ from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.scenarios.panels import allocation, places
 from isr_pipeline.verdicts import looks
+from isr_pipeline.verdicts.quantities import load_settings
 from isr_pipeline.verdicts.record import MetricVerdict, Status
-from isr_pipeline.verdicts.settings import load_settings
 from isr_pipeline.worlds.reuse import Simulations
 
 SIZE = 2_100

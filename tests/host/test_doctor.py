@@ -17,7 +17,7 @@ import pytest
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.host.doctor import examine, overwritten
 from isr_pipeline.verdicts import baseline
-from isr_pipeline.verdicts.settings import load_settings
+from isr_pipeline.verdicts.quantities import load_settings
 
 if TYPE_CHECKING:
     from pathlib import Path

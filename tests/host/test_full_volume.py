@@ -18,7 +18,7 @@ from isr_pipeline.host.doctor import examine
 from isr_pipeline.host.progress import Listener
 from isr_pipeline.night import life
 from isr_pipeline.night.status import INTERRUPTED, RUNNING, Status, read_status, write_status
-from isr_pipeline.verdicts.settings import load_settings
+from isr_pipeline.verdicts.quantities import load_settings
 
 NIGHT = "2026-11-20"
 RUN = "in-process__1"

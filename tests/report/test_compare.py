@@ -20,11 +20,17 @@ from isr_pipeline.report import compare as comparing
 from isr_pipeline.report.compare import Compared, Curve, Mostly, Point, compare, lines, table
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.model import scenario_from_json
-from isr_pipeline.verdicts.panel import PanelOutcomes
-from isr_pipeline.verdicts.quantities import LATENCY, OFFLINE, ONE_REPLICA, PRODUCE, UNDER_MIN
+from isr_pipeline.verdicts.comparison import PanelOutcomes
+from isr_pipeline.verdicts.quantities import (
+    LATENCY,
+    OFFLINE,
+    ONE_REPLICA,
+    PRODUCE,
+    UNDER_MIN,
+    load_settings,
+)
 from isr_pipeline.verdicts.record import AgainstReference, Difference, Word
 from isr_pipeline.verdicts.reference import against_reference
-from isr_pipeline.verdicts.settings import load_settings
 
 LAG = "replica.lag.time.max.ms"
 SHORT, LONG = f"{LAG}=3000", f"{LAG}=9000"

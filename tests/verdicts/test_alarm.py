@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.verdicts.looks import Reach, reach_of
-from isr_pipeline.verdicts.settings import load_settings
+from isr_pipeline.verdicts.quantities import load_settings
 
 SETTINGS = load_settings()
 SHIPPED = reach_of({"regression": 200, "confirm": 200}, Budget(scenarios=4000), SETTINGS)

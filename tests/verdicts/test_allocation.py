@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from isr_pipeline.verdicts.panel import PanelOutcomes
-from isr_pipeline.verdicts.settings import load_settings
+from isr_pipeline.verdicts.comparison import PanelOutcomes
+from isr_pipeline.verdicts.quantities import load_settings
 from isr_pipeline.verdicts.stages import AS_THE_PANEL, QUANTILE, allocate, variances
 from isr_pipeline.worlds.columns import METRICS
 

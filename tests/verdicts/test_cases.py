@@ -13,12 +13,12 @@ import pytest
 
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.scenarios.panels import places
+from isr_pipeline.verdicts.comparison import PanelOutcomes
 from isr_pipeline.verdicts.looks import Look, call, call_open
-from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.quantities import load_settings
 from isr_pipeline.verdicts.record import MetricVerdict, Redraw, Status
-from isr_pipeline.verdicts.redraw import decided_by
 from isr_pipeline.verdicts.sentences import reason_of_metric
-from isr_pipeline.verdicts.settings import load_settings
+from isr_pipeline.verdicts.stages import decided_by
 
 OFFLINE = "offline_partition_rate"
 LATENCY = "commit_latency_p99_ms"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isr_pipeline.verdicts.comparison import Comparison, compare
-from isr_pipeline.verdicts.panel import PanelOutcomes
-from isr_pipeline.verdicts.settings import parse_settings
+from isr_pipeline.verdicts.comparison import Comparison, PanelOutcomes, compare
+from isr_pipeline.verdicts.quantities import parse_settings
 
 FLAPS = "isr_flaps_per_partition_hour"
 LATENCY = "commit_latency_p99_ms"

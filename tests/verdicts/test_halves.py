@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isr_pipeline.verdicts.comparison import Intervals, compare, intervals
-from isr_pipeline.verdicts.settings import parse_settings
+from isr_pipeline.verdicts.quantities import parse_settings
 from isr_pipeline.verdicts.statistics import sign_flip
 from tests.verdicts.test_comparison import FLAPS, LATENCY, panel
 

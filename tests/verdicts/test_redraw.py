@@ -14,6 +14,7 @@ from isr_pipeline.kernels.source import keep_present
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.verdicts.baseline import BaselineConfiguration, BaselineRecord
 from isr_pipeline.verdicts.judge import judge_night
+from isr_pipeline.verdicts.quantities import load_settings
 from isr_pipeline.verdicts.record import (
     ConfigVerdict,
     Finding,
@@ -23,7 +24,8 @@ from isr_pipeline.verdicts.record import (
     Status,
     StratumVerdict,
 )
-from isr_pipeline.verdicts.redraw import (
+from isr_pipeline.verdicts.sentences import reason_of_metric
+from isr_pipeline.verdicts.stages import (
     DRAWS,
     MORE_DRAWS,
     PARTS,
@@ -35,8 +37,6 @@ from isr_pipeline.verdicts.redraw import (
     phases,
     redraw,
 )
-from isr_pipeline.verdicts.sentences import reason_of_metric
-from isr_pipeline.verdicts.settings import load_settings
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided
 from tests.verdicts.test_judge import accepted
 

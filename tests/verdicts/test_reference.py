@@ -18,6 +18,8 @@ from isr_pipeline.verdicts.quantities import (
     ONE_REPLICA,
     PRODUCE,
     UNDER_MIN,
+    MetricSettings,
+    load_settings,
 )
 from isr_pipeline.verdicts.record import (
     AgainstReference,
@@ -28,7 +30,6 @@ from isr_pipeline.verdicts.record import (
     load_verdict,
 )
 from isr_pipeline.verdicts.reference import called_again
-from isr_pipeline.verdicts.settings import MetricSettings, load_settings
 from isr_pipeline.verdicts.stages import decide, stop_asked, why_not
 from isr_pipeline.worlds.columns import METRICS, values_of
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World, scaled

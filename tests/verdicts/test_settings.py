@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.verdicts.settings import VerdictSettings, load_settings, parse_settings
+from isr_pipeline.verdicts.quantities import VerdictSettings, load_settings, parse_settings
 
 OFFLINE = "offline_partition_rate"
 GOOD: dict[str, Any] = {

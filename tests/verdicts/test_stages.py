@@ -17,12 +17,12 @@ from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.experiment.stages import BASELINE_SIDE, Budget, planned_stages
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import acceptance, changes, looks, stages
+from isr_pipeline.verdicts.comparison import PanelOutcomes, as_one_panel
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.looks import call
-from isr_pipeline.verdicts.panel import PanelOutcomes, as_one_panel
+from isr_pipeline.verdicts.quantities import load_settings
 from isr_pipeline.verdicts.record import OPEN, MetricVerdict, NightVerdict, Status, load_verdict
 from isr_pipeline.verdicts.sentences import headline, reason, reason_of_metric
-from isr_pipeline.verdicts.settings import load_settings
 from isr_pipeline.worlds.columns import METRICS
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from isr_pipeline.scenarios.profile import FaultProfile, load_profile
+from isr_pipeline.verdicts.comparison import PanelOutcomes
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, ONE_REPLICA
 from isr_pipeline.verdicts.reference import AT_END, until_repaired, years, years_of_kinds
 from isr_pipeline.worlds.columns import METRICS

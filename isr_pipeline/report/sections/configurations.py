@@ -10,7 +10,7 @@ from isr_pipeline.report import differences, words
 from isr_pipeline.report.backing import backing, where_it_ends
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
-from isr_pipeline.verdicts.panel import partitions_in
+from isr_pipeline.verdicts.comparison import partitions_in
 from isr_pipeline.verdicts.quantities import label, unit
 from isr_pipeline.verdicts.record import LOST, WORST_FIRST, ConfigVerdict, MetricVerdict, Status
 from isr_pipeline.worlds.columns import MAIN
