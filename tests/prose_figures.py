@@ -556,6 +556,10 @@ def _contest(page: str) -> Iterable[Claim]:
     yield now(page, "Otava gets {} past nights, each on fresh scenarios", draw.PAST_NIGHTS)
     yield now(page, "its own least magnitude of {} %", _otavas_magnitude())
     yield from dated(
+        page, "2026-11-27", "the contest of seed 20261127, one plant's night",
+        "one of 127 alarms",
+    )  # fmt: skip
+    yield from dated(
         page, "2026-11-25", "the contest; on the pool of its tuning seed where it says so",
         "(2026-11-26, 2100 scenarios): seven of its 233 alarms",
         "raise flaps in 22 of that pool's 462 scenarios and lower them in 14. "

@@ -48,25 +48,13 @@ from isr_pipeline.worlds.columns import METRICS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.plan import Plan
 
 COUNTS = frozenset({"discordant", "risen", "fallen", "scenarios"})
 NOT_NUMBERS = frozenset({"metric", "status", "reason", "traded"})
 NESTED = {"seen", "further", "not_drawn", "strata", "redraws", "alone", "newly"}
 """What `verdict.json` has and the `verdicts` table has not."""
-
-
-@dataclass(frozen=True)
-class Partnering:
-    """Which column of tonight is compared with which configuration of the baseline.
-
-    Attributes:
-        partners: config_id -> config_id in the baseline; configurations that are new are absent.
-        refused: config_id -> why it cannot be judged.
-    """
-
-    partners: dict[str, str]
-    refused: dict[str, str]
 
 
 def judge_night(plan: Plan) -> NightVerdict:
@@ -140,9 +128,9 @@ def _without_baseline(
     status = Status.BASELINE if refusal is None else Status.NO_DATA
     why = refusal or NotCompared(why="no baseline accepted yet")
     return tuple(
-        _refused(one.name, one.config_id, problem, settings)
+        _refused(one, problem, settings)
         if (problem := unusable_pairs(tonight, one.config_id)) and refusal is None
-        else _unpaired(one.name, tonight, one.config_id, settings, status=status, why=why)
+        else _unpaired(one, tonight, settings, status=status, why=why)
         for one in plan.configurations
     )
 
@@ -151,35 +139,27 @@ def _against(
     plan: Plan, tonight: PanelOutcomes, baseline: baselines.Baseline, settings: VerdictSettings
 ) -> tuple[tuple[ConfigVerdict, ...], Power]:
     """Verdicts of all configurations, and what could have been found."""
-    pairing = _partnering(plan, tonight, baseline)
-    ids = tuple(pairing.partners)
-    verdicts: dict[str, ConfigVerdict] = {}
+    partners, refused = _partnering(plan, tonight, baseline)
+    ids = tuple(partners)
+    judged: dict[str, tuple[tuple[MetricVerdict, ...], tuple[str, ...]]] = {}
     power = Power()
     if ids:
         new = tonight.select(ids)
-        old = baseline_panel(baseline, "regression", tuple(pairing.partners.values()))
+        old = baseline_panel(baseline, "regression", tuple(partners.values()))
         called, power = call(new, old, settings, allowed=allowed(plan, settings))
-        count = len(new.scenario_ids)
-        names = {one.config_id: one.name for one in plan.configurations}
+        update = {"scenarios": len(new.scenario_ids)}
         for index, metrics in enumerate(called):
-            counted = tuple(one.model_copy(update={"scenarios": count}) for one in metrics)
-            verdicts[ids[index]] = _compared(
-                names[ids[index]], ids[index], pairing, counted, _changed_columns(new, old, index)
-            )
-    for one in plan.configurations:
-        problem = pairing.refused.get(one.config_id)
-        if problem is not None:
-            verdicts[one.config_id] = _refused(one.name, one.config_id, problem, settings)
-        elif one.config_id not in verdicts:
-            verdicts[one.config_id] = _unpaired(
-                one.name,
-                tonight,
-                one.config_id,
-                settings,
-                status=Status.BASELINE,
-                why=NotCompared(why="new in the experiment: not part of the baseline"),
-            )
-    return tuple(verdicts[one.config_id] for one in plan.configurations), power
+            counted = tuple(one.model_copy(update=update) for one in metrics)
+            judged[ids[index]] = (counted, _changed_columns(new, old, index))
+    alone = NotCompared(why="new in the experiment: not part of the baseline")
+    return tuple(
+        _compared(one, partners[one.config_id], *judged[one.config_id])
+        if one.config_id in judged
+        else _refused(one, refused[one.config_id], settings)
+        if one.config_id in refused
+        else _unpaired(one, tonight, settings, status=Status.BASELINE, why=alone)
+        for one in plan.configurations
+    ), power
 
 
 def allowed(plan: Plan, settings: VerdictSettings) -> frozenset[tuple[str, str]]:
@@ -193,7 +173,14 @@ def allowed(plan: Plan, settings: VerdictSettings) -> frozenset[tuple[str, str]]
     )
 
 
-def _partnering(plan: Plan, tonight: PanelOutcomes, baseline: baselines.Baseline) -> Partnering:
+def _partnering(
+    plan: Plan, tonight: PanelOutcomes, baseline: baselines.Baseline
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Which configuration of the baseline each is compared with, and why some cannot be judged.
+
+    Returns:
+        config_id -> config_id in the baseline, and config_id -> why; one that is new has neither.
+    """
     matched = baseline.record.partners(plan.configurations)
     before = baseline_panel(baseline, "regression", tuple(matched.values()))
     same_scenarios = before.scenario_ids == tonight.scenario_ids
@@ -210,7 +197,7 @@ def _partnering(plan: Plan, tonight: PanelOutcomes, baseline: baselines.Baseline
             refused[config_id] = problem
         elif partner is not None:
             partners[config_id] = partner
-    return Partnering(partners, refused)
+    return partners, refused
 
 
 def _changed_columns(new: PanelOutcomes, old: PanelOutcomes, index: int) -> tuple[str, ...]:
@@ -223,31 +210,30 @@ def _changed_columns(new: PanelOutcomes, old: PanelOutcomes, index: int) -> tupl
 
 
 def _compared(
-    name: str,
-    config_id: str,
-    pairing: Partnering,
+    one: Configuration,
+    partner: str,
     metrics: tuple[MetricVerdict, ...],
     changed: tuple[str, ...],
 ) -> ConfigVerdict:
-    status = worst([one.status for one in metrics])
+    status = worst([metric.status for metric in metrics])
     only_others = changed if status is Status.UNCHANGED else ()
     return ConfigVerdict(
-        name=name,
-        config_id=config_id,
-        baseline_config_id=pairing.partners[config_id],
+        name=one.name,
+        config_id=one.config_id,
+        baseline_config_id=partner,
         status=Status.OK if only_others else status,
         metrics=metrics,
         changed=only_others,
     )
 
 
-def _refused(name: str, config_id: str, problem: str, settings: VerdictSettings) -> ConfigVerdict:
+def _refused(one: Configuration, problem: str, settings: VerdictSettings) -> ConfigVerdict:
     metrics = tuple(
         MetricVerdict(metric=metric, status=Status.NO_DATA) for metric in settings.metrics
     )
     return ConfigVerdict(
-        name=name,
-        config_id=config_id,
+        name=one.name,
+        config_id=one.config_id,
         status=Status.NO_DATA,
         metrics=metrics,
         not_compared=NotCompared(why=problem),
@@ -255,16 +241,15 @@ def _refused(name: str, config_id: str, problem: str, settings: VerdictSettings)
 
 
 def _unpaired(
-    name: str,
+    one: Configuration,
     tonight: PanelOutcomes,
-    config_id: str,
     settings: VerdictSettings,
     *,
     status: Status,
     why: NotCompared,
 ) -> ConfigVerdict:
     """A configuration that has numbers of its own and nothing to compare them with."""
-    alone = tonight.select((config_id,))
+    alone = tonight.select((one.config_id,))
     metrics = tuple(
         MetricVerdict(
             metric=metric,
@@ -275,7 +260,7 @@ def _unpaired(
         for metric in settings.metrics
     )
     return ConfigVerdict(
-        name=name, config_id=config_id, status=status, metrics=metrics, not_compared=why
+        name=one.name, config_id=one.config_id, status=status, metrics=metrics, not_compared=why
     )
 
 

@@ -24,7 +24,6 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -198,35 +197,21 @@ def _compared(
     settings = held_alike(settings)
     new, old = panel.select(ids), panel.select((reference,) * len(ids))
     called, _ = call(new, old, settings, share=share)
-    by = _By(len(panel.scenario_ids), share * settings.false_discovery_rate, settings)
+    level = share * settings.false_discovery_rate
     found = years(panel.select((reference, *ids)), tuple(settings.metrics), profile)
     return {
         config_id: tuple(
-            _difference(one, by).model_copy(
-                update={
-                    "year_before": found.get((one.metric, reference)),
-                    "year_after": found.get((one.metric, config_id)),
-                }
+            _difference(
+                one,
+                len(panel.scenario_ids),
+                level,
+                settings,
+                (found.get((one.metric, reference)), found.get((one.metric, config_id))),
             )
             for one in metrics
         )
         for config_id, metrics in zip(ids, called, strict=True)
     }
-
-
-@dataclass(frozen=True)
-class _By:
-    """What metrics are called by.
-
-    Attributes:
-        scenarios: that were compared.
-        level: that a q may have at most.
-        settings: what matters.
-    """
-
-    scenarios: int
-    level: float
-    settings: VerdictSettings
 
 
 def held_alike(settings: VerdictSettings) -> VerdictSettings:
@@ -240,13 +225,20 @@ def held_alike(settings: VerdictSettings) -> VerdictSettings:
     )
 
 
-def _difference(one: MetricVerdict, by: _By) -> Difference:
+def _difference(
+    one: MetricVerdict,
+    scenarios: int,
+    level: float,
+    settings: VerdictSettings,
+    of_years: tuple[Year | None, Year | None],
+) -> Difference:
+    """What is said of one metric; `level` is what a q may have at most."""
     size = size_of(one, one.metric)
-    word = _word(one, size, by)
+    word = _word(one, size, level, settings)
     return Difference(
         metric=one.metric,
         word=word,
-        scenarios=by.scenarios,
+        scenarios=scenarios,
         differing=one.discordant or 0,
         before=size.before,
         after=size.value,
@@ -255,10 +247,10 @@ def _difference(one: MetricVerdict, by: _By) -> Difference:
         high=one.ratio_high,
         q=one.q,
         newly=one.newly,
-        decided_by=scenarios_needed(one, by.scenarios, by.settings)
-        if word is Word.UNDECIDED
-        else None,
+        decided_by=scenarios_needed(one, scenarios, settings) if word is Word.UNDECIDED else None,
         strata=tuple(_in_stratum(each) for each in one.strata if each.status in OF_STRATA),
+        year_before=of_years[0],
+        year_after=of_years[1],
     )
 
 
@@ -275,16 +267,15 @@ def _in_stratum(one: StratumVerdict) -> StratumDifference:
     )
 
 
-def _word(one: MetricVerdict, size: Size, by: _By) -> Word:
+def _word(one: MetricVerdict, size: Size, level: float, settings: VerdictSettings) -> Word:
     """The word of all scenarios together.
 
     A small q may be that of one stratum, or of the ranks: the interval that is printed has to say
     the same.
     """
-    settings = by.settings
     if one.status is Status.UNCHANGED or not one.discordant:
         return Word.NONE
-    if one.q is not None and one.q <= by.level:
+    if one.q is not None and one.q <= level:
         above = one.ratio is None or (one.ratio_low or 0.0) > 1.0
         below = one.ratio_high is not None and one.ratio_high < 1.0
         if above and rise_matters(size, settings):
