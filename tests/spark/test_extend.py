@@ -108,7 +108,6 @@ def test_only_what_is_open_is_simulated(night: Plan) -> None:
     assert rows(night, "confirm" + BASELINE_SIDE).empty
 
 
-@pytest.mark.slow
 def test_both_sides_by_either_kernel(
     spark: SparkSession, night: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,7 +178,6 @@ def test_an_unknown_stage(night: Plan) -> None:
     assert str(refused.value) == "--stage: further-9; allowed: confirm, further-1, further-2"
 
 
-@pytest.mark.slow
 def test_what_was_asked_is_simulated_with_the_reference(spark: SparkSession, asked: Plan) -> None:
     """Without any baseline: both in the confirm panel, then both in scenarios that are drawn."""
     (other,) = load_verdict("small", NIGHT).awaits_reference
