@@ -117,7 +117,7 @@ def _headline(experiment: str, night: str, *, is_whole: bool) -> str:
 
     How a night is accepted is said of a whole one that is not the baseline already.
     """
-    from isr_pipeline.verdicts import baseline, sentences  # noqa: PLC0415 - reads scipy
+    from isr_pipeline.verdicts import sentences  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.verdicts.record import VerdictDamaged, load_verdict  # noqa: PLC0415
 
     try:
@@ -128,6 +128,8 @@ def _headline(experiment: str, night: str, *, is_whole: bool) -> str:
         return ""
     advised, bare = (sentences.headline(verdict, advice=advice) for advice in (True, False))
     if is_whole and advised != bare:
+        from isr_pipeline.verdicts import baseline  # noqa: PLC0415 - reads scipy
+
         record = baseline.show_if_whole(experiment)
         if record and night in record.nights:
             return f"{bare}; this night is the baseline now"

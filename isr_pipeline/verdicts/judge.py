@@ -151,15 +151,16 @@ def _against(
         for index, metrics in enumerate(called):
             counted = tuple(one.model_copy(update=update) for one in metrics)
             judged[ids[index]] = (counted, _changed_columns(new, old, index))
-    alone = NotCompared(why="new in the experiment: not part of the baseline")
-    return tuple(
-        _compared(one, partners[one.config_id], *judged[one.config_id])
-        if one.config_id in judged
-        else _refused(one, refused[one.config_id], settings)
-        if one.config_id in refused
-        else _unpaired(one, tonight, settings, status=Status.BASELINE, why=alone)
-        for one in plan.configurations
-    ), power
+
+    def verdict_of(one: Configuration) -> ConfigVerdict:
+        if one.config_id in refused:
+            return _refused(one, refused[one.config_id], settings)
+        if one.config_id in judged:
+            return _compared(one, partners[one.config_id], *judged[one.config_id])
+        why = NotCompared(why="new in the experiment: not part of the baseline")
+        return _unpaired(one, tonight, settings, status=Status.BASELINE, why=why)
+
+    return tuple(map(verdict_of, plan.configurations)), power
 
 
 def allowed(plan: Plan, settings: VerdictSettings) -> frozenset[tuple[str, str]]:

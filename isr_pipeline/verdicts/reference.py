@@ -36,7 +36,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import kernel_of
 from isr_pipeline.outcomes.summary import RESAMPLES, Sample, resampled
 from isr_pipeline.scenarios.model import apply
-from isr_pipeline.verdicts.comparison import ONE_SIDED
+from isr_pipeline.verdicts.comparison import ONE_SIDED, PanelOutcomes
 from isr_pipeline.verdicts.looks import Look, call, size_of
 from isr_pipeline.verdicts.quantities import (
     ONE_REPLICA,
@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.scenarios.profile import FaultProfile
     from isr_pipeline.storage.places import Place
-    from isr_pipeline.verdicts.comparison import PanelOutcomes
     from isr_pipeline.verdicts.record import NightVerdict
     from isr_pipeline.verdicts.statistics import Bools, Floats
 

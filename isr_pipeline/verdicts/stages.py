@@ -25,7 +25,7 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +69,6 @@ from isr_pipeline.verdicts.reference import held_alike
 from isr_pipeline.verdicts.statistics import Floats
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from isr_pipeline.kernels.source import Source
     from isr_pipeline.verdicts.record import AgainstReference
 

@@ -152,10 +152,10 @@ class TestUi:
         for night in NIGHTS:
             assert site.mlflow_runs(night) == 1 + len(later["configs"])
         assert put_off(site) == 0
-        for told in (later, earlier):  # a headline without a command does not name its night
-            first = noted(site, told["dag_run_id"]).partition("\n")[0]
-            assert told["night"] in first
-            assert first.endswith(f"{told['headline']}**")
+        for told in (later, earlier):
+            line, night = told["headline"], told["night"]
+            which = "" if night in line else f"{night} of {EXPERIMENT}: "  # as without a baseline
+            assert noted(site, told["dag_run_id"]).startswith(f"**{which}{line}**")
 
     @pytest.mark.slow
     def test_an_acceptance_has_a_note(self, served: tuple[Site, Started]) -> None:

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from isr_pipeline.cli import app
-from isr_pipeline.errors import Refused
-from isr_pipeline.night.status import Status, find_experiment, write_status
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.night.status import Status, check_night, find_experiment, write_status
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.baseline import forget
 from isr_pipeline.verdicts.judge import judge_night
@@ -135,3 +135,20 @@ def test_a_damaged_verdict_is_said(told: dict[str, Any]) -> None:
     assert json.loads(done.stdout)["headline"] == (
         f"experiment smoke, night {LATER}: verdict.json is damaged; run the night again"
     )
+
+
+@pytest.mark.parametrize(
+    ("night", "said"),
+    [
+        ("2026-13-01", "2026-13-01"),
+        ("2026-W47-4", "2026-W47-4"),
+        ("tonight", "tonight"),
+        ("20261119", "20261119"),
+        ("", "empty"),
+    ],
+)
+def test_a_night_is_a_date(night: str, said: str) -> None:
+    """A night's name is a day of the calendar, written in one way."""
+    with pytest.raises(InputError) as caught:
+        check_night(night)
+    assert str(caught.value) == f"--night: {said}; allowed: a date, YYYY-MM-DD"
