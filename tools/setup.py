@@ -80,7 +80,7 @@ def set_up() -> None:
     )
     environment.pop("VIRTUAL_ENV", None)
     own = [python, "-I", "-X", "utf8", str(SURROUNDINGS), "--quiet"]
-    command = own + [uv, "sync", "--frozen", "--all-extras", "--quiet"]
+    command = own + [uv, "sync", "--frozen", "--all-extras", "--no-extra", "k8s", "--quiet"]
     command += ["--compile-bytecode", "--python", python]
     run(
         command,

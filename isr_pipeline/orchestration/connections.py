@@ -3,15 +3,19 @@
 Our own set-up uses environment variables. In an Airflow of somebody else's these are hard to set
 for every worker, while a Variable and Connections (in its database or a secret backend) reach all
 of them. A value in the environment wins over the Variable. Only Airflow's public interface is read.
+
+Whoever may edit the Variable must not run programs by it. So it names no code but notifiers
+(`notifiers.py` says which), and of Spark's settings sizes alone.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
+from importlib import metadata
 from typing import Annotated, Any
 
 from airflow.sdk import BaseHook, Variable
@@ -29,6 +33,8 @@ VARIABLE = "isr_pipeline"
 
 SPARK_CONNECTION = "spark_default"
 
+KUBERNETES = "apache-airflow-providers-cncf-kubernetes"
+
 LAUNCHER = "spark-submit"
 """What the Spark provider starts unless the connection's extra `spark-binary` names another."""
 
@@ -37,38 +43,101 @@ ENVIRONMENT = {
     "store": "ISR_PIPELINE_STORE",
     "root": "ISR_PIPELINE_ROOT",
     "config": "ISR_PIPELINE_CONFIG",
-    "notify": "ISR_PIPELINE_NOTIFY",
     "mlflow_prefix": "ISR_PIPELINE_MLFLOW_PREFIX",
 }
 """Field of :class:`Settings` -> the environment variable that it stands for."""
 
+SIZES = frozenset(
+    {
+        "spark.cores.max",
+        "spark.default.parallelism",
+        "spark.driver.maxResultSize",
+        "spark.driver.memory",
+        "spark.dynamicAllocation.enabled",
+        "spark.dynamicAllocation.initialExecutors",
+        "spark.dynamicAllocation.maxExecutors",
+        "spark.dynamicAllocation.minExecutors",
+        "spark.dynamicAllocation.shuffleTracking.enabled",
+        "spark.executor.cores",
+        "spark.executor.heartbeatInterval",
+        "spark.executor.instances",
+        "spark.executor.memory",
+        "spark.executor.memoryOverhead",
+        "spark.executor.pyspark.memory",
+        "spark.kubernetes.executor.limit.cores",
+        "spark.kubernetes.executor.request.cores",
+        "spark.network.timeout",
+        "spark.sql.shuffle.partitions",
+        "spark.task.cpus",
+        "spark.task.maxFailures",
+    }
+)
+"""What the Variable may set of Spark. A list of what may not would never be whole: each release and
+plug-in of Spark brings settings that name programs, jars, classes, options or files."""
+
+_SIZE = re.compile(r"[0-9A-Za-z.]+")
+"""A number with or without a unit, or a truth value. Airflow renders settings as templates, which
+read the secrets of other connections: braces are none of these."""
+
+_CLASS = re.compile(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", re.ASCII)
+"""A class with its module, no part of it private: `flask.__main__` runs a program when imported."""
+
+_LINE = re.compile(r"(?<!\{)\{\{ *line *\}\}(?!\})")
+_TEMPLATE = re.compile(r"\{[{%#]")
+
+_TEXT = "a text that is not empty, of one line"
+
 
 def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise Bad("a text that is not empty")
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise Bad(_TEXT)
     return value
 
 
-def _settings(value: Any) -> dict[str, str]:
-    allowed = 'settings by name, such as {"spark.executor.memory": "4g"}'
+def _sizes(value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
-        raise Bad(allowed)
+        raise Bad('sizes by name, such as {"spark.executor.memory": "4g"}')
     for name, one in value.items():
-        if not isinstance(name, str) or not isinstance(one, str) or not name.startswith("spark."):
-            raise Bad(allowed)
+        if name not in SIZES:
+            raise Bad(
+                "sizes of Spark's job (docs/deploy.md lists them); "
+                "other settings stand as `conf` in the extra of Spark's Connection",
+                (name,),
+                "no size",  # its value may be a secret
+            )
+        if not isinstance(one, str) or not _SIZE.fullmatch(one):
+            raise Bad(
+                'a number and its unit, true or false, as a text such as "4g"', (name,), shown(one)
+            )
     return value
 
 
 def _notifiers(value: Any) -> dict[str, dict[str, Any]]:
     if not isinstance(value, dict) or not all(
-        isinstance(name, str) and "." in name and isinstance(given, dict)
-        for name, given in value.items()
+        _CLASS.fullmatch(name) and isinstance(given, dict) for name, given in value.items()
     ):
         raise Bad('classes and their arguments, such as {"package.module.Notifier": {"to": "…"}}')
+    for name, given in value.items():
+        for text in _texts(given):
+            # Other templates read Connections and Variables, whose secrets the notifier would tell.
+            if _TEMPLATE.search(_LINE.sub("", text)):
+                raise Bad("no template but {{ line }}", (name,), shown(text))
     return value
 
 
-Text = Annotated[str, Check("a text that is not empty", _text)]
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in what JSON holds, keys among them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            yield from (name, *_texts(one))
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+
+
+Text = Annotated[str, Check(_TEXT, _text)]
 
 Notifiers = Annotated[
     dict[str, dict[str, Any]], Check("classes of notifiers and their arguments", _notifiers)
@@ -87,19 +156,18 @@ class Settings(Strict):
         store: ``ISR_PIPELINE_STORE``, where all that nights make lies.
         root: ``ISR_PIPELINE_ROOT``, where tables lie.
         config: ``ISR_PIPELINE_CONFIG``, a folder of experiments.
-        notify: ``ISR_PIPELINE_NOTIFY``, whom to tell.
         on_failure: Airflow's notifiers for a night that is red or was not judged: class with its
             module -> arguments, in which ``{{ line }}`` is the night's line.
         on_success: the same for a night that is green.
         airflow_connection: connection (HTTP or HTTPS) of this Airflow's own REST API, by which
             runs are given their notes; empty: the address and the generated login of this machine.
-        spark_conf: settings that spark-submit is given, by name (``--conf``).
+        spark_conf: sizes that spark-submit is given, by name (``--conf``): of :data:`SIZES`.
         pool: Airflow pool of the tasks that use Spark; empty: Airflow's default pool.
         run_hours: after which Airflow ends a run of an experiment.
     """
 
     spark_connection: Text = SPARK_CONNECTION
-    spark_conf: Annotated[dict[str, str], Check("settings of Spark by name", _settings)] = Field(
+    spark_conf: Annotated[dict[str, str], Check("sizes of Spark's job by name", _sizes)] = Field(
         default_factory=dict
     )
     mlflow_connection: Text = ""
@@ -108,7 +176,6 @@ class Settings(Strict):
     store: Text = ""
     root: Text = ""
     config: Text = ""
-    notify: Text = ""
     on_failure: Notifiers = Field(default_factory=dict)
     on_success: Notifiers = Field(default_factory=dict)
     airflow_connection: Text = ""
@@ -124,13 +191,13 @@ class SparkConnection:
         conn_id: the connection that says so.
         master: Spark's master URL, as spark-submit is given it.
         launcher: program that submits.
-        deploy_mode: `client`, `cluster` or empty, which is Spark's own default.
+        conf: settings of Spark by name, which win over those of the Variable.
     """
 
     conn_id: str
     master: str
     launcher: str
-    deploy_mode: str
+    conf: dict[str, str]
 
 
 def settings() -> Settings:
@@ -149,6 +216,11 @@ def settings() -> Settings:
         content = None
     if not isinstance(content, dict):
         raise InputError(where, "", shown(text), 'a JSON object such as {"home": "/shared/isr"}')
+    if "notify" in content:
+        allowed = (
+            "ISR_PIPELINE_NOTIFY in the environment: it names code, which the Variable may not"
+        )
+        raise InputError(where, "notify", shown(content["notify"]), allowed)
     return validated(Settings, content, where)
 
 
@@ -167,39 +239,49 @@ def spark_connection(conn_id: str) -> SparkConnection:
     A connection made in the UI has the type `spark` and often the whole master URL as its host. One
     made from a URI has the URL's scheme as its type (`k8s://https://host:443`, `yarn://yarn`).
 
+    The provider reads no settings of Spark there: its extra `conf` is ours.
+
     Raises:
-        Refused: no such connection. The provider would go on with `yarn`, which nobody said.
+        Refused: no such connection (the provider would go on with `yarn`, which nobody said), or
+            nights cannot use what it says.
     """
     found = _connection(conn_id, "spark, with a master URL as its host")
     extra = found.extra_dejson
-    return SparkConnection(
-        conn_id,
-        master_of(found.conn_type, found.host or "", found.port),
-        str(extra.get("spark-binary") or LAUNCHER),
-        str(extra.get("deploy-mode") or ""),
-    )
+    where = f"connection {conn_id}"
+    mode = extra.get("deploy-mode") or "client"
+    if mode != "client":
+        raise Refused(
+            f"{where}: deploy-mode: {mode}; allowed: client, for a job's driver reads files of "
+            "Airflow's worker"
+        )
+    master = master_of(found.conn_type, found.host or "", found.port)
+    _check_kubernetes(master, where)
+    launcher = str(extra.get("spark-binary") or LAUNCHER)
+    return SparkConnection(conn_id, master, launcher, _conf(extra.get("conf") or {}, where))
 
 
-def notifiers(wanted: Mapping[str, Mapping[str, Any]]) -> list[Callable[[Any], object]]:
-    """Make the notifiers that the settings name.
+def _conf(given: Any, where: str) -> dict[str, str]:
+    """Settings of Spark in a connection; a refusal shows no value, which may be a secret."""
+    allowed = 'settings and their texts, such as {"spark.log.level": "INFO"}'
+    if not isinstance(given, dict):
+        raise Refused(f"{where}: conf: no JSON object; allowed: {allowed}")
+    for name, one in given.items():
+        if not name.startswith("spark.") or not isinstance(one, str):
+            raise Refused(f"{where}: conf: {name}; allowed: {allowed}")
+    return given
 
-    Args:
-        wanted: class of Airflow's ``BaseNotifier``, with its module -> its arguments. What it
-            renders may hold ``{{ line }}``.
 
-    Raises:
-        InputError: there is no such class, or it takes no such argument.
-    """
-    made = []
-    for name, arguments in wanted.items():
-        module, _, kind = name.rpartition(".")
-        try:
-            made.append(getattr(import_module(module), kind)(**arguments))
-        except (ImportError, AttributeError, ValueError, TypeError) as error:
-            where = f"Airflow Variable {VARIABLE}"
-            allowed = f"a notifier's class and its arguments ({error})"
-            raise InputError(where, "on_failure, on_success", name, allowed) from None
-    return made
+def _check_kubernetes(master: str, where: str) -> None:
+    """Refuse a master for which the Spark provider needs that of Kubernetes, if it is not there."""
+    if "k8s" not in master:  # the provider's own rule
+        return
+    try:
+        metadata.version(KUBERNETES)
+    except metadata.PackageNotFoundError:
+        raise Refused(
+            f"{where}: {master}: Airflow needs {KUBERNETES} for it; allowed: another master, or "
+            "pip install 'isr-pipeline[k8s]'"
+        ) from None
 
 
 def _mlflow(conn_id: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from airflow.configuration import conf
 
-from isr_pipeline.errors import USER_ERRORS, Refused, shortened
+from isr_pipeline.errors import USER_ERRORS, InputError, Refused, shortened
 from isr_pipeline.experiment.file import experiment_of
 from isr_pipeline.host.airflow_rest import (
     ADMIN,
@@ -28,7 +28,8 @@ from isr_pipeline.host.airflow_rest import (
     Silent,
     admin_password,
 )
-from isr_pipeline.orchestration.connections import VARIABLE, address_of, notifiers, settings
+from isr_pipeline.orchestration.connections import VARIABLE, address_of, settings
+from isr_pipeline.orchestration.notifiers import notifiers
 from isr_pipeline.orchestration.wiring import (
     GATE_MAY_SKIP,
     broken_tasks,
@@ -168,8 +169,13 @@ def tell_end(context: Context, *, failed: bool) -> None:
 
     line = _said(context, GATE, LINE)
     notify.tell(line)
-    chosen = settings()
-    for notifier in notifiers(chosen.on_failure if failed else chosen.on_success):
+    try:
+        chosen = settings()
+        told = notifiers(chosen.on_failure if failed else chosen.on_success)
+    except InputError as error:
+        sys.stdout.write(f"nobody was told by a notifier: {error}\n")
+        return
+    for notifier in told:
         try:
             notifier({**context, "line": line})
         except Exception as error:

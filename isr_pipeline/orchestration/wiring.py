@@ -38,12 +38,8 @@ from isr_pipeline.home import SHIPPED, Home
 from isr_pipeline.host.airflow_rest import WHY
 from isr_pipeline.host.spark_errors import cause, disk_full, only_a_person_mends
 from isr_pipeline.night import steps
-from isr_pipeline.orchestration.connections import (
-    into_environment,
-    notifiers,
-    settings,
-    spark_connection,
-)
+from isr_pipeline.orchestration.connections import into_environment, settings, spark_connection
+from isr_pipeline.orchestration.notifiers import notifiers
 
 if TYPE_CHECKING:
     from airflow.sdk.types import TaskInstanceKey
@@ -352,6 +348,9 @@ def check_ground() -> None:
         raise Refused(f"{where}: {spark.launcher} is not on the PATH of Airflow's workers")
 
 
+DEPLOY_MODE = "client"
+"""Of every job, whatever Spark's own files say: its driver reads files of Airflow's worker."""
+
 POOL: dict[str, Any] = {"pool": SETTINGS.pool} if SETTINGS.pool else {}
 """Where Spark jobs stand in line."""
 
@@ -389,6 +388,7 @@ class SparkJob(SparkSubmitOperator):
             name=f"isr-{options['task_id']}",
             conn_id=SETTINGS.spark_connection,
             conf=dict(SETTINGS.spark_conf),
+            deploy_mode=DEPLOY_MODE,
             **options,
         )
 
@@ -401,8 +401,8 @@ class SparkJob(SparkSubmitOperator):
         """
         from isr_pipeline.host.submit import JobFailed, JobNotStarted  # noqa: PLC0415
 
-        def work(variables: dict[str, str]) -> Any:
-            self.env_vars: dict[str, Any] = {**(self.env_vars or {}), **variables}
+        def work(conf: dict[str, str]) -> Any:
+            self.conf: dict[Any, Any] = {**(self.conf or {}), **conf}
             return super(SparkJob, self).execute(context)
 
         try:
@@ -425,13 +425,13 @@ def submit_job(name: str, job: str, arguments: list[str]) -> None:
         JobFailed: why it failed.
     """
 
-    def work(variables: dict[str, str]) -> None:
+    def work(conf: dict[str, str]) -> None:
         SparkSubmitHook(
-            conf=dict(SETTINGS.spark_conf),
+            conf=SETTINGS.spark_conf | conf,
             conn_id=SETTINGS.spark_connection,
             name=name,
             application_args=arguments,
-            env_vars=variables,
+            deploy_mode=DEPLOY_MODE,
         ).submit(str(JOBS / job))
 
     _submitted(work)
@@ -441,10 +441,10 @@ def _submitted(work: Callable[[dict[str, str]], Any]) -> Any:
     """Let the provider submit a job, and say why it failed.
 
     Args:
-        work: submits it, with these variables in its environment.
+        work: submits it, with these settings of Spark, which are the connection's.
 
     Raises:
-        JobFailed: the reason. Where the driver runs elsewhere the provider's own error says it.
+        JobFailed: the reason.
     """
     from isr_pipeline.host import submit  # noqa: PLC0415 - reads pyspark
     from isr_pipeline.host.spark_session import STARTED  # noqa: PLC0415
@@ -452,17 +452,22 @@ def _submitted(work: Callable[[dict[str, str]], Any]) -> Any:
     connection = spark_connection(SETTINGS.spark_connection)
     with tempfile.TemporaryDirectory() as folder:
         sign = Path(folder) / "started"
+        # In this process's environment, which the driver inherits: variables that the provider is
+        # given do not reach a driver of Kubernetes in client mode.
+        os.environ[STARTED] = str(sign)
         try:
-            return work({STARTED: str(sign)})
+            return work(connection.conf)
         except OSError as error:
             why = str(error.strerror).lower()
             raise submit.JobNotStarted(f"{connection.launcher} cannot be started: {why}") from None
         except AirflowException as error:
             status = re.search(r"Error code is: (-?\d+)", str(error))
-            if status is None or connection.deploy_mode == "cluster":
+            if status is None:
                 raise
             said = str(error).partition("\n")[2]
             raise submit.failure(int(status[1]), sign, said) from None
+        finally:
+            del os.environ[STARTED]
 
 
 def states_of(context: Mapping[str, Any]) -> dict[str, str | None]:

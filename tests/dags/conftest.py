@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -31,3 +32,21 @@ def bag() -> Iterator[Any]:
     folder = Path(REPOSITORY / "dags")
     yield BundleDagBag(folder, bundle_path=folder, bundle_name="dags-folder")
     _HOME.cleanup()
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Install a package of one module, as pip does: the package lists its files."""
+
+    def put(package: str, text: str) -> None:
+        name = package.replace("-", "_")
+        site = tmp_path / "site-packages"
+        listed = site / f"{name}-1.dist-info"
+        listed.mkdir(parents=True)
+        (site / f"{name}.py").write_text(text)
+        (listed / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")
+        (listed / "RECORD").write_text(f"{name}.py,,\n{listed.name}/METADATA,,\n")
+        monkeypatch.syspath_prepend(site)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+    return put

@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.providers.apache.spark.hooks import spark_submit
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.home import SHIPPED
+from isr_pipeline.home import REPOSITORY, SHIPPED
 from isr_pipeline.host import stack
-from isr_pipeline.host.submit import JobFailed
+from isr_pipeline.host.spark_session import STARTED
+from isr_pipeline.host.submit import JobFailed, JobNotStarted
 from isr_pipeline.night import steps
 from isr_pipeline.orchestration.connections import (
+    KUBERNETES,
+    SIZES,
     Settings,
     into_environment,
     settings,
     spark_connection,
 )
-from isr_pipeline.orchestration.wiring import submit_job
+from isr_pipeline.orchestration.wiring import SparkJob, submit_job
 
 DAGS = SHIPPED / "dags"
 
@@ -31,7 +38,6 @@ CONNECTIONS = {
     "local": '{"conn_type": "spark", "host": "local[2]"}',
     "whole URL": '{"conn_type": "spark", "host": "spark://master", "port": 7077}',
     "host and port": '{"conn_type": "spark", "host": "master", "port": 7077}',
-    "cluster": '{"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "cluster"}}',
     "launcher": '{"conn_type": "spark", "host": "yarn", "extra": {"spark-binary": "spark3-submit"}}',  # noqa: E501
     "URI": "spark://master:7077",
     "URI of local": "spark://local%5B*%5D",
@@ -51,7 +57,6 @@ class TestSparkConnection:
         provider: dict[str, Any] = SparkSubmitHook(conn_id="ours")._connection
         assert ours.master == provider["master"]
         assert ours.launcher == provider["spark_binary"]
-        assert ours.deploy_mode == (provider["deploy_mode"] or "")
 
     @pytest.mark.parametrize("form", CONNECTIONS)
     def test_an_accepting_user_s_spark_is_the_same(
@@ -66,27 +71,68 @@ class TestSparkConnection:
     def test_an_acceptance_goes_where_nights_go(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Launcher, master, queue and mode of the connection; why it failed is one line."""
+        """Launcher, master, queue and settings of the connection; why it failed is one line."""
         launcher = tmp_path / "spark3-submit"
         launcher.write_text(
             f'#!/bin/sh\necho "$@" > {tmp_path}/given\necho "error: no executors"\nexit 3\n'
         )
         launcher.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-        extra = {"spark-binary": "spark3-submit", "queue": "nights", "deploy-mode": "client"}
+        extra = {"spark-binary": "spark3-submit", "queue": "nights", "conf": {"spark.a": "b"}}
         connection = {"conn_type": "spark", "host": "yarn", "extra": extra}
         monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
         with pytest.raises(JobFailed, match=r"\(exit status 3\): .*no executors"):
             submit_job("isr-confirm", "simulate.py", ["--plan", "plan.json"])
         given = (tmp_path / "given").read_text()
-        for option in ("--master yarn", "--queue nights", "--deploy-mode client"):
+        options = ("--master yarn", "--queue nights", "--deploy-mode client", "--conf spark.a=b")
+        for option in options:
             assert option in given
         assert given.endswith("simulate.py --plan plan.json\n")
 
-    def test_kubernetes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A URI's scheme is the master's; the provider wants a second provider for this one."""
+    def test_kubernetes(
+        self, monkeypatch: pytest.MonkeyPatch, install: Callable[[str, str], None]
+    ) -> None:
+        """A URI's scheme is the master's."""
+        install(KUBERNETES, "")
         monkeypatch.setenv("AIRFLOW_CONN_OURS", "k8s://https%3A%2F%2Fkubernetes.default:443")
         assert spark_connection("ours").master == "k8s://https://kubernetes.default:443"
+
+    @pytest.mark.parametrize(
+        "connection", ["k8s://https%3A%2F%2Fkube:443", "spark://spark%3A%2F%2Fk8s-node:7077"]
+    )
+    def test_kubernetes_without_its_provider(
+        self, monkeypatch: pytest.MonkeyPatch, connection: str
+    ) -> None:
+        """Spark's provider would end in a NameError, wherever a master's name holds k8s."""
+        monkeypatch.setenv("AIRFLOW_CONN_OURS", connection)
+        with pytest.raises(NameError):
+            SparkSubmitHook(conn_id="ours")
+        with pytest.raises(Refused) as refused:
+            spark_connection("ours")
+        line = str(refused.value)
+        assert line.startswith("connection ours: ")
+        assert line.endswith(
+            f": Airflow needs {KUBERNETES} for it; allowed: another master, or "
+            "pip install 'isr-pipeline[k8s]'"
+        )
+
+    @pytest.mark.parametrize("mode", ["cluster", "clientt"])
+    def test_another_mode(self, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+        """A driver that runs elsewhere would not find what Airflow's worker gave it."""
+        connection = {"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": mode}}
+        monkeypatch.setenv("AIRFLOW_CONN_OURS", json.dumps(connection))
+        with pytest.raises(Refused, match=f"^connection ours: deploy-mode: {mode}; allowed: clie"):
+            spark_connection("ours")
+
+    @pytest.mark.parametrize("conf", ["spark.a=b", {"a": "b"}, {"spark.a": 1}])
+    def test_settings_that_are_none(self, monkeypatch: pytest.MonkeyPatch, conf: object) -> None:
+        """The connection and its key are named."""
+        connection = {"conn_type": "spark", "host": "yarn", "extra": {"conf": conf}}
+        monkeypatch.setenv("AIRFLOW_CONN_OURS", json.dumps(connection))
+        with pytest.raises(
+            Refused, match=r"^connection ours: conf: \S.*; allowed: settings and their"
+        ):
+            spark_connection("ours")
 
     def test_none(self) -> None:
         """A connection that Airflow does not have is refused; nobody said `yarn`."""
@@ -96,6 +142,48 @@ class TestSparkConnection:
             "connection nowhere: Airflow has none; "
             "allowed: a connection of type spark, with a master URL as its host"
         )
+
+
+class TestABrokenOffJob:
+    """A job whose session came up began, wherever its executors are: it may be tried again."""
+
+    MASTERS = ("local[2]", "spark://master:7077", "yarn", "k8s://https://kubernetes:443")
+
+    @pytest.fixture(params=MASTERS)
+    def _spark(
+        self,
+        request: pytest.FixtureRequest,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        install: Callable[[str, str], None],
+    ) -> None:
+        """A spark-submit in client mode, whose driver inherits its environment as Spark's does."""
+        install(KUBERNETES, "")
+        monkeypatch.setattr(spark_submit, "kube_client", object(), raising=False)
+        launcher = tmp_path / "spark-submit"
+        launcher.write_text(
+            "#!/bin/sh\necho 'error: a warning of some library'\n"
+            f'echo "an executor was lost" > "${STARTED}"\nexit 1\n'
+        )
+        launcher.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+        connection = {"conn_type": "spark", "host": request.param}
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
+
+    @pytest.mark.usefixtures("_spark")
+    def test_of_a_task(self) -> None:
+        """Airflow tries it again, and hears the driver's own reason."""
+        with pytest.raises(AirflowException, match=r"^an executor was lost$") as failed:
+            SparkJob(task_id="job", job="simulate.py").execute({})
+        assert not isinstance(failed.value, AirflowFailException)
+        assert STARTED not in os.environ
+
+    @pytest.mark.usefixtures("_spark")
+    def test_of_an_acceptance(self) -> None:
+        """The same."""
+        with pytest.raises(JobFailed, match=r"^an executor was lost$") as failed:
+            submit_job("isr-confirm", "simulate.py", [])
+        assert not isinstance(failed.value, JobNotStarted)
 
 
 class TestSettings:
@@ -108,8 +196,8 @@ class TestSettings:
 
     def test_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A JSON object."""
-        monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", '{"home": "/shared", "notify": "a:b"}')
-        assert settings() == Settings(home="/shared", notify="a:b")
+        monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", '{"home": "/shared", "pool": "spark"}')
+        assert settings() == Settings(home="/shared", pool="spark")
 
     @pytest.mark.parametrize(
         ("text", "line"),
@@ -132,7 +220,7 @@ class TestSettings:
             ),
             (
                 '{"spark_conf": {"executor.memory": "4g"}}',
-                "Airflow Variable isr_pipeline: spark_conf: ",
+                "Airflow Variable isr_pipeline: spark_conf.executor.memory: no size; allowed: si",
             ),
             (
                 '{"on_failure": {"SmtpNotifier": {}}}',
@@ -147,11 +235,20 @@ class TestSettings:
             settings()
         assert str(refused.value).startswith(line)
 
+    def test_sizes_are_listed(self) -> None:
+        """The page that the refusal names has every size, and no other setting in its row."""
+        (row,) = (
+            line
+            for line in (REPOSITORY / "docs" / "deploy.md").read_text().splitlines()
+            if line.startswith("| `spark_conf` |")
+        )
+        assert set(re.findall(r"`(spark\.[\w.]+)`", row)) == SIZES
+
 
 class TestIntoEnvironment:
     """What tasks, and the programs that they start, find."""
 
-    NAMES = ("ISR_PIPELINE_HOME", "ISR_PIPELINE_ROOT", "ISR_PIPELINE_CONFIG", "ISR_PIPELINE_NOTIFY")
+    NAMES = ("ISR_PIPELINE_HOME", "ISR_PIPELINE_ROOT", "ISR_PIPELINE_CONFIG")
     LOGIN = ("MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
 
     @pytest.fixture(autouse=True)

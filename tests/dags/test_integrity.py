@@ -626,6 +626,22 @@ class TestCheckGround:
             "connection spark_default: spark-submit is not on the PATH of Airflow's workers"
         )
 
+    @pytest.mark.parametrize(
+        ("connection", "line"),
+        [
+            ("spark://yarn?deploy-mode=cluster", "deploy-mode: cluster; allowed: client"),
+            ("k8s://https%3A%2F%2Fkube:443", "k8s://https://kube:443: Airflow needs apache-airfl"),
+        ],
+    )
+    def test_a_spark_that_cannot_be_used(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connection: str, line: str
+    ) -> None:
+        """Before any job is submitted."""
+        monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", connection)
+        with pytest.raises(AirflowFailException, match=f"^connection spark_default: {line}"):
+            check_ground()
+
     def test_no_notifier(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Whoever is to be told, nobody would be, and that only at the end."""
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))

@@ -8,7 +8,7 @@ import io
 import json
 import threading
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib import metadata
@@ -27,7 +27,8 @@ from isr_pipeline.night import steps
 from isr_pipeline.night.claim import claim_night, holds_claim
 from isr_pipeline.night.status import Status, noted_status, write_status
 from isr_pipeline.orchestration import run_end, wiring
-from isr_pipeline.orchestration.connections import into_environment, notifiers, settings
+from isr_pipeline.orchestration.connections import into_environment, settings
+from isr_pipeline.orchestration.notifiers import notifiers
 from isr_pipeline.orchestration.run_end import (
     ACCEPT,
     close,
@@ -122,15 +123,21 @@ def api() -> Iterator[HTTPServer]:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, api: HTTPServer) -> Home:
+def home(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    api: HTTPServer,
+    install: Callable[[str, str], None],
+) -> Home:
     """A home that only the Airflow Variable names, as in somebody else's Airflow."""
     TOLD.clear()
+    install("office", f"from {__name__} import Broken, Note\n")
     for name in ("HOME", "ROOT", "STORE", "NOTIFY"):
         monkeypatch.setenv(f"ISR_PIPELINE_{name}", "")
         monkeypatch.delenv(f"ISR_PIPELINE_{name}")
     variable: dict[str, Any] = {"home": str(tmp_path / "home"), "airflow_connection": "this"}
-    variable |= {"on_failure": {f"{__name__}.Note": {"text": "red: {{ line }}"}}}
-    variable |= {"on_success": {f"{__name__}.Note": {"text": "green: {{ line }}"}}}
+    variable |= {"on_failure": {"office.Note": {"text": "red: {{ line }}"}}}
+    variable |= {"on_success": {"office.Note": {"text": "green: {{ line }}"}}}
     monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", json.dumps(variable))
     login = {"login": "ada", "password": "of-the-test", "port": api.server_port}
     connection = {"conn_type": "http", "host": "127.0.0.1", **login}
@@ -386,20 +393,27 @@ class TestTold:
         self, home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """It fails nothing, and the next one is told."""
-        named = {f"{__name__}.{one}": {"text": "{{ line }}"} for one in ("Broken", "Note")}
+        named = {f"office.{one}": {"text": "{{ line }}"} for one in ("Broken", "Note")}
         variable = {"home": str(home.path), "on_failure": named}
         monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", json.dumps(variable))
         tell_end(run_of(), failed=True)
         assert "the notifier failed: connection refused" in capsys.readouterr().out
         assert len(TOLD) == 1
 
-    @pytest.mark.parametrize(
-        "named", [{"nowhere.Notifier": {}}, {f"{__name__}.Note": {"texts": "x"}}]
-    )
-    def test_what_is_no_notifier(self, named: dict[str, Any]) -> None:
+    @pytest.mark.parametrize("named", [{"nowhere.Notifier": {}}, {"office.Note": {"texts": "x"}}])
+    def test_what_is_no_notifier(self, home: Home, named: dict[str, Any]) -> None:
         """One line names it."""
         with pytest.raises(InputError, match=r"^Airflow Variable isr_pipeline: on_failure, on_suc"):
             notifiers(named)
+
+    def test_a_variable_that_was_spoilt_in_the_night(
+        self, home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The callback says so in a line; it does not break off."""
+        monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", '{"on_failure": {"nowhere.Notifier": {}}}')
+        tell_end(run_of(), failed=True)
+        said = capsys.readouterr().out
+        assert said.startswith("nobody was told by a notifier: Airflow Variable isr_pipeline: ")
 
 
 def test_two_nights_of_an_experiment_go_on_beside_each_other(home: Home) -> None:

@@ -126,7 +126,11 @@ class Foreign:
         shutil.copytree(shipped / "config", self.folder / "config")
         with (self.folder / "config" / "experiments" / f"{EXPERIMENT}.yaml").open("a") as file:
             file.write('schedule: "0 0 * * *"\n')
-        (shipped.parents[1] / "office.py").write_text(NOTIFIER)
+        site = shipped.parents[1]
+        (site / "office.py").write_text(NOTIFIER)
+        (site / "office-1.dist-info").mkdir()
+        (site / "office-1.dist-info" / "METADATA").write_text("Name: office\nVersion: 1\n")
+        (site / "office-1.dist-info" / "RECORD").write_text("office.py,,\n")
 
     def start(self) -> None:
         """Airflow's database and API, what an operator sets, and the rest of its programs."""
@@ -222,17 +226,18 @@ class Foreign:
             "config": str(self.folder / "config"),
             "pool": "one-at-a-time",
             "spark_connection": "cluster",
-            "spark_conf": {
-                "spark.sql.shuffle.partitions": "64",
-                "spark.eventLog.enabled": "true",
-                "spark.eventLog.compress": "false",
-                "spark.eventLog.dir": self.events.as_uri(),
-            },
+            "spark_conf": {"spark.sql.shuffle.partitions": "64"},
             "on_success": notifier,
             "on_failure": notifier,
             "airflow_connection": "airflow_api",
         }
+        conf = {
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.compress": "false",
+            "spark.eventLog.dir": self.events.as_uri(),
+        }
         host, _, port = self.master.rpartition(":")
+        spark = {"conn_type": "spark", "host": host, "port": int(port)}
         password = admin_password(self._airflow)
         login = {"host": self.rest.address, "login": ADMIN, "password": password}
         for path, body in (
@@ -240,7 +245,7 @@ class Foreign:
             ("pools", {"name": "one-at-a-time", "slots": 1}),
             (
                 "connections",
-                {"connection_id": "cluster", "conn_type": "spark", "host": host, "port": int(port)},
+                {"connection_id": "cluster", "extra": json.dumps({"conf": conf}), **spark},
             ),
             ("connections", {"connection_id": "airflow_api", "conn_type": "http", **login}),
         ):
