@@ -28,7 +28,7 @@ SOAK_ARGS ?=
 FINDING ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup finding nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env airflow-test compose-test soak-nights store-test pictures answers clean
+.PHONY: help setup finding nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env airflow-test compose-test soak-nights store-test cluster-test pictures answers clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -108,6 +108,9 @@ airflow-test: setup  ## somebody else's Airflow and Spark: a night, its acceptan
 
 store-test: setup  ## nights in an object store that fails, forgets or refuses, killed, two at once (a quarter of an hour)
 	@$(RUN) $(BIN)/pytest -m rehearsal tests/end_to_end/test_object_storage.py
+
+cluster-test: setup  ## a Spark cluster that loses a worker; each service of docker-compose.yaml, without containers (ten minutes)
+	@$(RUN) $(BIN)/pytest -m rehearsal tests/end_to_end/test_cluster.py tests/end_to_end/test_services.py
 
 env:  ## write .env with random secrets for docker-compose.yaml
 	@"$(PYTHON)" -E -X utf8 tools/make_env.py

@@ -80,6 +80,108 @@ class TestDead:
         assert list(lint.dead([source("def f(): ..."), used])) == []
 
 
+MAKEFILE = """
+test:  ## NOT_SET=1
+\t@$(RUN) $(BIN)/pytest $(PYTEST_ARGS)
+more: setup
+\t@SET="$(ONE)" ALSO=2 $(RUN) $(BIN)/pytest -m slow \\
+\t  --numprocesses 2
+\t@$(RUN) $(BIN)/pytest -m rehearsal tests/a tests/b/test_b.py
+"""
+
+
+def told(text: str, *others: Source) -> list[str]:
+    """What is said of the skips of tests/x.py."""
+    tests = [source(text, "tests/x.py"), *others]
+    return [line.partition(": ")[2] for line in lint.lasting(tests, lint.commands(MAKEFILE))]
+
+
+class TestSkips:
+    """Skips and what undoes them."""
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "pytestmark = pytest.mark.skipif(os.environ.get('{}') != '1', reason='long')",
+            "@pytest.mark.skipif('{}' not in os.environ, reason='long')\ndef test_x(): ...",
+            "def f():\n    if not os.getenv('{}'):\n        pytest.skip('long')",
+            "NAME = '{}'\nLONG = os.environ[NAME]\n@pytest.mark.skipif(not LONG)\nclass C: ...",
+            "def f():\n    return os.getenv('{}')\nwhy = f()\nif why:\n    pytest.skip(why)",
+        ],
+    )
+    def test_a_variable(self, text: str) -> None:
+        """A variable is to be set by a command, whatever way the condition comes by it."""
+        assert told(text.format("SET")) == []
+        assert told(text.format("ALSO")) == []
+        assert told(text.format("NOT_SET")) == [
+            "no command of the Makefile sets NOT_SET, which this skip asks for"
+        ]
+
+    def test_a_condition_of_another_file(self) -> None:
+        """It is followed there."""
+        other = source("NAME = 'NOT_SET'\nLONG = os.getenv(NAME)", "tests/a/b.py")
+        text = "from tests.a.b import LONG as L\nx = pytest.mark.skipif(not L, reason='long')"
+        assert told(text, other) == [
+            "no command of the Makefile sets NOT_SET, which this skip asks for"
+        ]
+
+    @pytest.mark.parametrize(
+        ("text", "found"),
+        [
+            ("pytest.mark.skipif(sys.platform == 'darwin')", "undoes a skip by sys.platform"),
+            (
+                "if platform.machine() != 'x':\n    pytest.skip()",
+                "undoes a skip by platform.machine",
+            ),
+            ("@pytest.mark.skip\ndef test_x(): ...", "undoes this skip"),
+            ("x = pytest.mark.skip(reason='broken')", "undoes this skip"),
+            ("x = pytest.mark.skipif(True, reason='broken')", "undoes this skip"),
+            ("def test_x():\n    pytest.skip('broken')", "undoes this skip"),
+            ("yaml = pytest.importorskip('yaml')", "undoes this skip"),
+        ],
+    )
+    def test_what_nothing_undoes(self, text: str, found: str) -> None:
+        """A platform, every machine, and a package that nothing installs."""
+        assert told(text) == [f"no command {found}"]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "x = pytest.mark.skipif(shutil.which('bash') is None, reason='needs bash')",
+            "try:\n    fetch()\nexcept Refused:\n    pytest.skip('no network')",
+        ],
+    )
+    def test_what_a_machine_lacks(self, text: str) -> None:
+        """A person can install it."""
+        assert told(text) == []
+
+
+class TestMarkers:
+    """Markers and the commands that select them."""
+
+    MADE = lint.commands(MAKEFILE)
+
+    def test_one_that_no_command_selects(self) -> None:
+        """It is found where it is registered."""
+        assert list(lint.unselected([], ["slow", "other"], self.MADE)) == [
+            "pyproject.toml: no command of the Makefile selects the marker other"
+        ]
+
+    @pytest.mark.parametrize("name", ["tests/a/c/test_x.py", "tests/b/test_b.py"])
+    def test_a_selected_path(self, name: str) -> None:
+        """A command that names paths selects a marker in them."""
+        tests = [source("pytestmark = pytest.mark.rehearsal", name)]
+        assert list(lint.unselected(tests, ["rehearsal"], self.MADE)) == []
+
+    @pytest.mark.parametrize(("marker", "found"), [("rehearsal", 1), ("slow", 0)])
+    def test_a_file_beside_them(self, marker: str, found: int) -> None:
+        """A command that names paths leaves a marker of other files out; one without takes all."""
+        tests = [source(f"@pytest.mark.{marker}\ndef f(): ...", "tests/b/test_c.py")]
+        assert list(lint.unselected(tests, [marker], self.MADE)) == found * [
+            f"tests/b/test_c.py: no command of the Makefile selects {marker} here"
+        ]
+
+
 def test_the_exceptions_are_needed() -> None:
     """A name that an exception is made for is declared, and used nowhere in the product."""
     product = list(lint.sources(lint.PRODUCT))

@@ -161,13 +161,6 @@ class Started:
         return self.process.wait(timeout=180)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of this folder."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.end_to_end)
-
-
 @pytest.fixture(scope="package")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """One home for all end-to-end tests, with compiled kernels shared with the other tests."""

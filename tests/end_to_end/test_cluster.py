@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -23,10 +22,7 @@ from tests.end_to_end.test_night import digests
 NIGHT = "2026-11-01"
 SECONDS_MAX = 120
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("ISR_PIPELINE_LONG_TESTS") != "1",
-    reason="three nights, two of them on a cluster; set ISR_PIPELINE_LONG_TESTS=1",
-)
+pytestmark = pytest.mark.rehearsal
 
 
 @dataclass(frozen=True)

@@ -30,10 +30,7 @@ SECONDS_MAX = 240
 HOSTS = ("airflow-apiserver", "spark-master", "mlflow", "0.0.0.0")
 PORTS = ("8080", "8974", "7077", "8081", "8082", "5000")
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("ISR_PIPELINE_LONG_TESTS") != "1",
-    reason="starts every service of the containers; set ISR_PIPELINE_LONG_TESTS=1",
-)
+pytestmark = pytest.mark.rehearsal
 
 
 class Ground:
