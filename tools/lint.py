@@ -221,7 +221,8 @@ def skips(node: ast.AST, under: tuple[ast.AST, ...] = ()) -> Iterator[tuple[int,
         under = (*under, node)
     elif isinstance(node, ast.Call) and (kind := SKIP.fullmatch(ast.unparse(node.func))):
         own = [one for one in node.args[:1] if not isinstance(one, ast.Constant)]
-        yield node.lineno, {"skip": [*under], "skipif": own, "importorskip": []}[kind[1]]
+        conditions: dict[str, list[ast.AST]] = {"skip": [*under], "skipif": [*own]}
+        yield node.lineno, conditions.get(kind[1], [])
         children.remove(node.func)
     elif isinstance(node, ast.Attribute) and ast.unparse(node) == "pytest.mark.skip":
         yield node.lineno, []

@@ -1,10 +1,10 @@
 """Thirty nights through the scheduler of ``make ui``, with restarts and kills among them.
 
 ``make soak-nights NIGHTS=30``. Everything happens in a home of its own, which is removed at the end
-(``--keep`` leaves it). A backfill of `smoke` is begun; a third of the way `make ui` is stopped and
-started again, half-way its scheduler is killed (-9), after two thirds `make ui` itself is. Then it
-looks whether every night is there once, which tasks were begun more than once and why, how memory
-and stores grew, and whether `night prune` and Airflow's own clean-up bring the stores down.
+(``--keep`` leaves it). A backfill of `smoke` is begun; after two fifths `make ui` is stopped and
+started again, half-way its scheduler is killed (-9), after three fifths `make ui` itself is. Then
+it looks whether every night is there once, which tasks were begun more than once and why, how
+memory and stores grew, and whether `night prune` and Airflow's own clean-up bring the stores down.
 ``SOAK_ARGS=--no-cuts`` lets one start serve all nights, which tries memory harder.
 """
 
@@ -22,10 +22,10 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import psutil
@@ -37,13 +37,18 @@ from isr_pipeline.host.stack import free_port, stop_on_signals
 FIRST = date(2026, 1, 1)
 READY_SECONDS_MAX = 600
 NIGHT_SECONDS_MAX = 1800
-LOOK_SECONDS = 5.0
-GROWTH_MAX = 0.05
-"""By how much a process may grow after its third night."""
+LOOK_SECONDS = 1.0
+"""Spark's workers live for seconds. A look takes 0.04 s of a processor."""
 
-NIGHTS_COMPARED = 3
-"""Growth is between the medians of so many nights, the first after the second and the last: what a
-single look catches at its peak is chance."""
+GROWTH_MAX = 0.05
+"""By how much a program may grow."""
+
+NIGHTS_WARMING = 2
+"""The first nights of a start, which do not count."""
+
+NIGHTS_COMPARED = 5
+"""A program is as large as in the largest of so many nights: whether a look meets a program that
+lives for seconds, and how far it has grown by then, is chance."""
 
 ROLES = {
     "api-server": "Airflow api-server",
@@ -70,6 +75,25 @@ class SoakError(Exception):
     """What did not hold, in one line."""
 
 
+@dataclass(frozen=True)
+class Seen:
+    """A process at a look.
+
+    Attributes:
+        program: what it is, a value of `ROLES`.
+        whole_mb: memory that it sees.
+        share_mb: of it, its share of what forks see too.
+    """
+
+    program: str
+    whole_mb: float
+    share_mb: float
+
+
+Look = dict[Hashable, Seen]
+"""Process -> what it took."""
+
+
 @dataclass
 class Soak:
     """What is run and what was seen.
@@ -79,8 +103,8 @@ class Soak:
         nights: how many.
         variables: environment of every command.
         planned: after how many nights `make ui` is to be stopped or killed, and how.
-        memory: per start of `make ui`, per night that ended in it: role -> MB at most.
-        peak: role -> the most MB that were seen since the last night ended.
+        memory: per start of `make ui`, per night that ended in it: program -> MB at most.
+        looks: what was seen since the last night ended, and as it ended.
         stores: after how many nights -> store -> MB.
         cuts: when `make ui` was stopped or killed, seconds since 1970, and how.
     """
@@ -91,7 +115,7 @@ class Soak:
     planned: dict[int, str]
     ui: subprocess.Popen[bytes] | None = None
     memory: list[list[dict[str, float]]] = field(default_factory=list)
-    peak: dict[str, float] = field(default_factory=dict)
+    looks: list[Look] = field(default_factory=list)
     stores: dict[str, dict[str, float]] = field(default_factory=dict)
     cuts: list[tuple[datetime, str]] = field(default_factory=list)
 
@@ -116,7 +140,7 @@ class Soak:
                 raise SoakError(f"`make ui` did not come up: {log.read_text().strip()[-300:]}")
             time.sleep(0.5)
         self.memory.append([])
-        self.peak = {}
+        self.looks = []
         say(f"make ui is up ({len(self.memory)}. time)")
 
     def cut(self, how: str) -> None:
@@ -179,28 +203,23 @@ class Soak:
         return [str(state) for (state,) in self.ask("select state from dag_run order by id")]
 
     def look(self) -> None:
-        """Note the memory of each program, as long as it is the most of this night.
+        """Note the memory of each process.
 
-        Of a program that runs as several processes, the largest one counts; all together, a page
-        that several share counts once, since most of them are forks of one another. Pages of
-        files (libraries) count nowhere: how many share those is chance.
+        Pages of files (libraries) count nowhere: how many processes share those is chance.
         """
-        seen: dict[str, float] = defaultdict(float)
+        seen: Look = {}
         for one in self.processes():
             try:
-                whole, share = anonymous_mb(one.pid)
-                seen[role(one)] = max(seen[role(one)], whole)
-                seen[TOGETHER] += share
+                seen[one] = Seen(role(one), *anonymous_mb(one.pid))
             except (psutil.Error, OSError):
                 continue
-        for name, size in seen.items():
-            self.peak[name] = max(size, self.peak.get(name, 0.0))
+        self.looks.append(seen)
 
     def note_night(self) -> None:
         """Keep what a night took at most, and begin with the next one."""
         self.look()
-        self.memory[-1].append(self.peak)
-        self.peak = {}
+        self.memory[-1].append(most_of(self.looks))
+        self.looks = self.looks[-1:]
 
     def weigh(self, when: str) -> None:
         """Note the size of each store."""
@@ -330,9 +349,12 @@ class Soak:
         """Print both tables.
 
         Raises:
-            SoakError: a process grew more than it may.
+            SoakError: a program grew more than it may.
         """
-        say("\nlargest process, MB at most in each night, and its growth after the third")
+        say(
+            "\nlargest process, MB at most in each night, and its growth: the most of the last "
+            f"{NIGHTS_COMPARED} nights over {NIGHTS_COMPARED} after the first {NIGHTS_WARMING}"
+        )
         grown = []
         for number, seen in enumerate(self.memory, 1):
             for name in sorted({name for one in seen for name in one}):
@@ -342,7 +364,7 @@ class Soak:
                 told = "-" if growth is None else f"{growth:+.1%}"
                 say(f"  start {number}  {name:<22} {told:>6}  {said}")
                 if growth is not None and growth > GROWTH_MAX:
-                    grown.append(f"{name} {growth:+.1%} in {len(values) - 3} nights")
+                    grown.append(f"{name} {growth:+.1%} in {len(values)} nights")
         say("\nstores, MB: " + ", ".join(self.stores))
         for name in next(iter(self.stores.values())):
             columns = "".join(f"{sizes[name]:10.2f}" for sizes in self.stores.values())
@@ -351,16 +373,38 @@ class Soak:
             raise SoakError(f"grew by more than {GROWTH_MAX:.0%}: {', '.join(grown)}")
 
 
+def most_of(looks: list[Look]) -> dict[str, float]:
+    """What each program took at most in a night, and all together, MB.
+
+    Of a program that runs as several processes, the largest one counts. All together are those
+    that were there before the night and after it, also one that was left over: which of the others
+    a look meets is chance. Of these, a page that several share counts once; most are forks of one
+    another.
+
+    Args:
+        looks: the night's, in order; the first is the one that ended the night before.
+    """
+    most: dict[str, float] = defaultdict(float)
+    stayed = looks[0].keys() & looks[-1].keys()
+    for look in looks:
+        for seen in look.values():
+            most[seen.program] = max(most[seen.program], seen.whole_mb)
+        most[TOGETHER] = max(
+            most[TOGETHER], sum(look[one].share_mb for one in stayed & look.keys())
+        )
+    return dict(most)
+
+
 def growth_of(values: list[float]) -> float | None:
-    """By how much a process grew after its third night; None of too few nights.
+    """By how much a program grew after its first nights; None if it was not seen in enough.
 
     Args:
         values: the most that it had in each night, in order.
     """
-    if len(values) < 2 + 2 * NIGHTS_COMPARED:
+    if len(values) < NIGHTS_WARMING + 2 * NIGHTS_COMPARED:
         return None
-    first = median(values[2 : 2 + NIGHTS_COMPARED])
-    return median(values[-NIGHTS_COMPARED:]) / first - 1.0 if first else None
+    first = max(values[NIGHTS_WARMING : NIGHTS_WARMING + NIGHTS_COMPARED])
+    return max(values[-NIGHTS_COMPARED:]) / first - 1.0 if first else None
 
 
 COMMAND = [str(Path(sys.executable).parent / "isr-pipeline")]
@@ -372,9 +416,9 @@ IN_THE_MIDDLE = 12.0
 def planned_cuts(nights: int) -> dict[int, str]:
     """After how many nights `make ui` is ended, and how."""
     return {
-        max(nights // 3, 1): STOP,
+        max(2 * nights // 5, 1): STOP,
         max(nights // 2, 2): KILL_SCHEDULER,
-        max(2 * nights // 3, 3): KILL_UI,
+        max(3 * nights // 5, 3): KILL_UI,
     }
 
 
