@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ import pytest
 from isr_pipeline.home import Home
 from isr_pipeline.host.java import java_home
 from isr_pipeline.host.stack import free_port, port_in_use
-from tests.end_to_end.conftest import EXPERIMENT, Site
+from tests.end_to_end.conftest import Site
 from tests.end_to_end.test_night import digests
 
 NIGHT = "2026-11-01"
@@ -83,6 +84,31 @@ def below(pid: int) -> list[psutil.Process]:
         return []
 
 
+def kill_one(
+    worker: subprocess.Popen[bytes], killed: threading.Event, over: threading.Event
+) -> None:
+    """Kill a worker and all below it as soon as it simulates."""
+    while not over.wait(0.05):
+        family = below(worker.pid)
+        if any(simulates(one) for one in family):
+            worker.kill()
+            for one in family:
+                with contextlib.suppress(psutil.NoSuchProcess):  # ended with its parent
+                    one.kill()
+            worker.wait()
+            killed.set()
+            return
+
+
+def simulates(process: psutil.Process) -> bool:
+    """Whether a process is what Spark's Python daemon forks for a task."""
+    try:
+        family = [process, *process.parents()[:1]]
+        return all("pyspark.worker" in one.cmdline() for one in family)
+    except psutil.Error:
+        return False
+
+
 @pytest.fixture(scope="module")
 def here(site: Site) -> dict[str, str]:
     """Digests of the night on one machine."""
@@ -102,7 +128,7 @@ class TestCluster:
         """A worker killed with its executor while it simulates costs time, and no row."""
         killed = threading.Event()
         over = threading.Event()
-        killer = threading.Thread(target=self.kill_one, args=(site, cluster, killed, over))
+        killer = threading.Thread(target=kill_one, args=(cluster.workers[0], killed, over))
         killer.start()
         try:
             site.night(NIGHT, "--spark-master", cluster.master)
@@ -111,17 +137,3 @@ class TestCluster:
             killer.join()
         assert killed.is_set()
         assert digests(site.show(NIGHT)) == here
-
-    def kill_one(
-        self, site: Site, cluster: Cluster, killed: threading.Event, over: threading.Event
-    ) -> None:
-        """Kill a worker and all below it as soon as a shard is being written."""
-        parts = site.home / "tables" / "_parts" / f"experiment={EXPERIMENT}"
-        while not over.wait(0.05):
-            if any(parts.rglob("_writing-*")):
-                doomed = cluster.workers[0]
-                for one in [psutil.Process(doomed.pid), *below(doomed.pid)]:
-                    one.kill()
-                doomed.wait()
-                killed.set()
-                return
