@@ -109,7 +109,7 @@ airflow-test: setup  ## somebody else's Airflow and Spark: a night, its acceptan
 store-test: setup  ## nights in an object store that fails, forgets or refuses, killed, two at once (a quarter of an hour)
 	@$(RUN) $(BIN)/pytest -m rehearsal tests/end_to_end/test_object_storage.py
 
-cluster-test: setup  ## a Spark cluster that loses a worker; each service of docker-compose.yaml, without containers (ten minutes)
+cluster-test: setup  ## a Spark cluster that loses a worker; each service of docker-compose.yaml, without containers (a quarter of an hour)
 	@$(RUN) $(BIN)/pytest -m rehearsal tests/end_to_end/test_cluster.py tests/end_to_end/test_services.py
 
 env:  ## write .env with random secrets for docker-compose.yaml
