@@ -754,6 +754,9 @@ def simulate(
         story, results = simulated(chosen, read_before, titles, sampled=drawn, budget=event_budget)
     except BudgetSpent as spent:
         raise BudgetSpent(spent.scenario_id, spent.budget, str(scenario or "")) from None
+    if results[-1].unlisted:
+        listed, later = len(results[-1].events), results[-1].unlisted
+        _note(f"{listed} events are listed; {later} later ones count in the outcome alone")
     if json_out is not None:
         _write_json({"outcome": results[-1].outcome, "events": results[-1].events}, json_out)
     if trace is not None:

@@ -45,7 +45,7 @@ from isr_pipeline.verdicts import stages
 from isr_pipeline.verdicts.comparison import ONE_SIDED
 from isr_pipeline.verdicts.quantities import load_settings
 from isr_pipeline.verdicts.record import LEANS_P
-from isr_pipeline.worlds import encoder, entities, fault_rows, size, template
+from isr_pipeline.worlds import encoder, size, template
 from tests.figures import ROOT
 from tools import lint, prose
 from tools.lab.tools import Java
@@ -395,7 +395,7 @@ def _rules() -> Iterable[Claim]:
     )  # fmt: skip
     yield now(page, "whole batches up to {} MiB", template.REQUEST_BYTES_MAX // 2**20)
     yield now(page, "The next records go {} ms later", clients.RETRY_US // 1000)
-    yield now(page, "(at most {})", fault_rows.SURGE_CONNECTIONS_MAX)
+    yield now(page, "(at most {})", faults.CONNECTIONS_MAX)
     yield now(page, "{} ms later the process ends or the", leader.LOG_DIR_NOTICE_US // 1000)
     yield from given(
         page, "Kafka's own numbers", "the 2 % jitter",
@@ -415,7 +415,7 @@ def _rules() -> Iterable[Claim]:
 def _sizes_of_the_model() -> Iterable[Claim]:
     """What there is room for, and what a night keeps."""
     page = RULES
-    yield now(page, "the newest {} of them", tables.EPOCHS_MAX)
+    yield now(page, "Of more than {} those are forgotten", tables.EPOCHS_MAX)
     yield now(
         page, "at most {}, and {} million of all partitions",
         size.LEDGER_MAX, round(size.LEDGERS_MAX / tables.Batch.size / 1e6),
@@ -433,7 +433,7 @@ def _sizes_of_the_model() -> Iterable[Claim]:
     yield from given(page, "1 / 128, compared above", "(less than 1 % wide)")
     yield now(
         page, "{} replicas a partition, {} log dirs a broker, {} entities",
-        entities.MAX_RF, size.MAX_LOG_DIRS, (1 << tables.SLOT_BITS) - 1,
+        tables.MAX_RF, size.MAX_LOG_DIRS, (1 << tables.SLOT_BITS) - 1,
     )  # fmt: skip
     yield now(page, "{} GB a worker", size.BYTES_MAX // 10**9)
     yield now(

@@ -38,6 +38,8 @@ class Follower(Row, lines=True):
     log_end_offset_time: Time  # 0.8.2: when log_end_offset was last written, changed or not
     pending_offsets: Annotated[Several, PENDING_SLOTS, Offset]  # KIP-501: of reads in progress
     pending_counts: Annotated[Several, PENDING_SLOTS]  # how many at each
+    # lastCaughtUpTimeMs when the leader last decided on a change of the ISR
+    caught_up_at_decision: Time
 
 
 class Pending(IntEnum):

@@ -21,6 +21,9 @@ RATE_MAX = 1e9
 COUNT_MAX = 10**9
 """Records times their bytes must fit into an int64."""
 
+CONNECTIONS_MAX = 20_000
+"""Of a surge: a broker's queue has room for a request of each."""
+
 
 def _or_null(check: Check, allowed: str = "") -> Check:
     """Null, or what ``check`` reads."""
@@ -46,6 +49,7 @@ RATE = number(0, RATE_MAX, "a number >= 0 (below 1e9)")
 POSITIVE = number(0, RATE_MAX, "a number > 0 (below 1e9)", low_open=True)
 PARTITION = whole(0, INT_MAX, "the number of a partition of the topic")
 COUNT = whole(1, COUNT_MAX)
+CONNECTIONS = whole(1, CONNECTIONS_MAX)
 MS_OR_NEVER = _or_null(MS, "milliseconds >= 0 (below 2^50 microseconds), or null (never)")
 RETRY_OR_NEVER = _or_null(RETRY, "milliseconds >= 1 (below 2^50 microseconds), or null (never)")
 TOPIC = text(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}", "a topic name (letters, digits, . _ -)")
@@ -425,7 +429,7 @@ class ClientSurge(Window):
     broker: Broker
     requests_per_s: Rate
     request_us: Us
-    connections: Count = 100
+    connections: Annotated[int, CONNECTIONS] = 100
 
 
 class PartitionError(FaultBase):

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from isr_pipeline.files.checks import BOOLEAN, Check, number, one_of
-from isr_pipeline.scenarios.faults import COUNT, MS, POSITIVE, RATE, US
+from isr_pipeline.scenarios.faults import CONNECTIONS, COUNT, MS, POSITIVE, RATE, US
 from isr_pipeline.scenarios.model import Scenario
 
 Faults = list[dict[str, Any]]
@@ -668,7 +668,7 @@ PARAMETERS: dict[str, Check] = {
     "produce_rate.whole_topic": _TRUTH,
     "client_surge.requests_per_s": RATE,
     "client_surge.request_us": US,
-    "client_surge.connections": COUNT,
+    "client_surge.connections": CONNECTIONS,
     "partition_error.error": one_of("storage", "unexpected", "fenced_epoch", "corrupt_record"),
     "partition_error.fetcher": one_of("Replica", "ReplicaAlterLogDirs"),
     "partition_error.repeated": _TRUTH,

@@ -22,7 +22,7 @@ from isr_pipeline.kafka.election import (
     waits_for_imbalance,
 )
 from isr_pipeline.kafka.releases import Controller, ElectionOrder, Rules
-from isr_pipeline.kafka.rows import number_of
+from isr_pipeline.kafka.rows import cells_of, number_of
 from isr_pipeline.kafka.session import (
     check_period,
     found_over,
@@ -44,7 +44,14 @@ from isr_pipeline.simulation.shortcuts.depends import (
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.queue import cancel, due, schedule
 from isr_pipeline.simulation.world.states import Depends, EventKind, LogDir
-from isr_pipeline.simulation.world.tables import INF, Broker, Partition, Replica, World
+from isr_pipeline.simulation.world.tables import (
+    INF,
+    RECORD_CELLS,
+    Broker,
+    Partition,
+    Replica,
+    World,
+)
 
 PURPOSE_METADATA = 11
 PURPOSE_UNFENCE = 12
@@ -81,6 +88,54 @@ def acceptable_mask(partition: Partition) -> int:
 
 
 @compiled
+def _is_superseded(broker: Broker, place: int) -> bool:
+    """Whether a later record on its way to ``broker`` is of the same partition as that one."""
+    partition = broker.metadata[place].partition
+    later = (place + 1) % broker.metadata_capacity
+    while later != broker.metadata_tail:
+        if broker.metadata[later].partition == partition:
+            return True
+        later = (later + 1) % broker.metadata_capacity
+    return False
+
+
+@compiled
+def _merge_records(world: World, broker: Broker) -> None:
+    """The line of ``broker`` is full: a partition's newest record stands for its older ones.
+
+    So does a snapshot of the metadata log, which a broker that is far behind loads: it ends in the
+    newest state of each partition, and never sees those between. A record that stays keeps its
+    time and its place behind the others, so the broker applies it no sooner.
+
+    Two kinds stay though a later one is there: the first in line, on which the broker may be at
+    work, and those of a start, which alone begin a replica anew. At most two a partition and one
+    are left then, and the line has room for four a partition (`worlds.template`).
+
+    A report (`await_reports`) that counts on records in the line waits for its last one.
+    """
+    cap = broker.metadata_capacity
+    kept = (broker.metadata_head + 1) % cap
+    place = kept
+    dropped = 0
+    while place != broker.metadata_tail:
+        if broker.metadata[place].is_full or not _is_superseded(broker, place):
+            before = cells_of(broker.metadata[place])
+            after = cells_of(broker.metadata[kept])
+            for k in range(RECORD_CELLS):
+                after[k] = before[k]
+            kept = (kept + 1) % cap
+        else:
+            dropped += 1
+        place = (place + 1) % cap
+    broker.metadata_tail = kept
+    broker.metadata_sent -= dropped
+    for k in range(world.broker_count):
+        reports = world.brokers[k].reports
+        if reports[broker.number] < 0:
+            reports[broker.number] = -broker.metadata_sent
+
+
+@compiled
 def _send_record(world: World, partition: Partition, broker: Broker, full: int) -> None:
     """Send ``broker`` the state of ``partition``; its records arrive in order."""
     if not broker.is_up:
@@ -105,8 +160,8 @@ def _send_record(world: World, partition: Partition, broker: Broker, full: int) 
         previous = base[(tail - 1) % cap]
         arrives = max(arrives, previous.due)
         if (tail + 1) % cap == head:
-            tail = (tail - 1) % cap  # full: the newest record stands for the one before
-            broker.metadata_sent -= 1
+            _merge_records(world, broker)
+            tail = broker.metadata_tail
     record = base[tail]
     record.due = arrives
     record.partition = partition

@@ -86,7 +86,6 @@ from isr_pipeline.simulation.world.tables import (
 )
 
 FLAP_WINDOW_US = 60_000_000
-CAUSES = 8
 
 
 @compiled
@@ -219,8 +218,8 @@ def _count_change(world: World, leader: Replica, removed: int, added: int) -> No
             if (removed >> pos) & 1:
                 follower = partition.replicas[pos]
                 follower.removed_at = world.now
-                caught_up = leader.caught_up_times[pos] if pos < CAUSES else NEVER
-                if counted and not _touched(world, follower, leader.broker, caught_up):
+                since = leader.followers[pos].caught_up_at_decision
+                if counted and not _touched(world, follower, leader.broker, since):
                     world.spurious_removals += 1
     if added:
         if counted:
@@ -277,8 +276,8 @@ def _commit(world: World, rules: Rules, leader: Replica) -> None:
         changed,
     )
     if event:
-        for k in range(CAUSES):
-            event.caught_up_times[k] = leader.caught_up_times[k]
+        for pos in range(partition.replication_factor):
+            event.caught_up_times[pos] = leader.followers[pos].caught_up_at_decision
         event.mask = changed
     _count_change(world, leader, changed if shrink else 0, 0 if shrink else changed)
     if bumps:
@@ -292,9 +291,9 @@ def _commit(world: World, rules: Rules, leader: Replica) -> None:
 @compiled
 def _note_causes(rules: Rules, leader: Replica) -> None:
     """Keep each replica's lastCaughtUpTimeMs for the event's cause."""
-    rf = leader.partition.replication_factor
-    for pos in range(min(rf, CAUSES)):
-        leader.caught_up_times[pos] = lag_clock(rules, leader.followers[pos])
+    for pos in range(leader.partition.replication_factor):
+        follower = leader.followers[pos]
+        follower.caught_up_at_decision = lag_clock(rules, follower)
 
 
 @compiled

@@ -288,17 +288,55 @@ def _bytes_before_head(partition: Partition) -> int:
 
 
 @compiled
+def _newest_common(replica: Replica, other: Replica) -> int:
+    """Place among the epochs of ``replica`` of the newest that ``other`` has too; -1 if none."""
+    i = replica.epoch_count - 1
+    j = other.epoch_count - 1
+    while i >= 0 and j >= 0 and replica.epochs[i].epoch != other.epochs[j].epoch:
+        if replica.epochs[i].epoch > other.epochs[j].epoch:
+            i -= 1
+        else:
+            j -= 1
+    return i if j >= 0 else -1
+
+
+@compiled
+def _forget_epochs(replica: Replica, count: int) -> int:
+    """Make room among the epochs of ``replica``, of which there are ``count``; how many are left.
+
+    Kafka keeps all. Kept are the oldest, the newest, and those in which `common_end` ends: for each
+    other log the newest that both have, and the next one, where that ends. These are two for each
+    other replica and two more: fewer than `EPOCHS_MAX`.
+
+    Two logs part nowhere else, whichever of them is cut off where it parts from a third. A log that
+    a power cut shortens, or that is still far behind, may end between: it is then cut off at an
+    earlier epoch than it had to be, and fetches again what it had.
+    """
+    kept = 1 | 1 << (count - 1)
+    partition = replica.partition
+    for pos in range(partition.replication_factor):
+        common = _newest_common(replica, partition.replicas[pos])
+        if pos != replica.position and common >= 0:
+            kept |= 3 << common
+    epochs = replica.epochs
+    n = 0
+    for i in range(count):
+        if (kept >> i) & 1:
+            epochs[n].epoch = epochs[i].epoch
+            epochs[n].start = epochs[i].start
+            n += 1
+    return n
+
+
+@compiled
 def add_epoch(replica: Replica, epoch: int, start: int) -> None:
-    """The log has records of ``epoch`` from ``start`` on; the oldest may drop out."""
+    """The log has records of ``epoch`` from ``start`` on."""
     epochs = replica.epochs
     n = replica.epoch_count
     while n > 0 and epochs[n - 1].start >= start and epochs[n - 1].epoch < epoch:
         n -= 1  # an epoch without a record leaves no trace
     if n == EPOCHS_MAX:
-        for i in range(1, n):
-            epochs[i - 1].epoch = epochs[i].epoch
-            epochs[i - 1].start = epochs[i].start
-        n -= 1
+        n = _forget_epochs(replica, n)
     epochs[n].epoch = epoch
     epochs[n].start = start
     replica.epoch_count = n + 1

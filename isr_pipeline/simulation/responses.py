@@ -71,7 +71,7 @@ def push_response(world: World, broker: Broker, code: int) -> None:
         return
     if (
         code == Caller.CLIENT
-        and (tail - broker.answers_head) % broker.answers_capacity > broker.answers_capacity // 2
+        and (tail - broker.answers_head) % broker.answers_capacity > broker.answers_max
     ):
         return  # all senders stuck for long: nothing depends on these answers
     broker.answers[tail] = code

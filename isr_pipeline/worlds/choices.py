@@ -15,8 +15,7 @@ from isr_pipeline.kafka.partition import effective_min_isr, tick_period
 from isr_pipeline.kafka.releases import Rules, RuleSet, as_cells, switches
 from isr_pipeline.scenarios.faults import us
 from isr_pipeline.simulation.world.states import Standing
-from isr_pipeline.simulation.world.tables import INF, Broker, World
-from isr_pipeline.worlds.entities import MAX_RF
+from isr_pipeline.simulation.world.tables import INF, MAX_RF, Broker, World
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

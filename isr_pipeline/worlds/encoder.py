@@ -27,7 +27,7 @@ from isr_pipeline.simulation.world.states import Slot, Standing
 from isr_pipeline.simulation.world.tables import INF, Batch, Event, MetadataRecord, Queued
 from isr_pipeline.worlds.choices import choices_for, first_flags, flags_of
 from isr_pipeline.worlds.entities import begins_of, entities_of
-from isr_pipeline.worlds.fault_rows import ENCODINGS, SURGE_CONNECTIONS_MAX
+from isr_pipeline.worlds.fault_rows import ENCODINGS
 from isr_pipeline.worlds.load import client_period_ns, common_period_us
 from isr_pipeline.worlds.memory import Memory
 from isr_pipeline.worlds.size import (
@@ -55,6 +55,7 @@ OF_SCENARIO = ("horizon", "warmup", "seed", "event_budget")
 _OF_SCENARIO = [tables.World.cells_of[name].place for name in OF_SCENARIO]
 NO_MOTIONS = np.zeros(1, dtype=np.int64)
 LEDGER_LEAST = 256  # batches that a partition's ledger has room for, however many partitions
+ANSWERS_LEAST = 2048  # answers to other clients that a broker keeps while no network thread is free
 LEDGER_BURST_MAX = 1 << 20  # a burst's batches are all open at once: none may be given up
 
 
@@ -216,10 +217,12 @@ class Layout:
         brokers, partitions = self.brokers, self.partitions
         capacities = self._ledger_sizes()
         surges = [f.connections for f in self.s.faults if isinstance(f, ClientSurge)]
-        surge = min(max(surges, default=0), SURGE_CONNECTIONS_MAX)
+        surge = max(surges, default=0)
         # neighbours of the other client requests share a cell, the rest takes one each
         queued = 2 * (world.request_count + surge) + 16
-        answers = world.request_count + surge + 4096
+        # the answers to other clients stop at so many, and then each request may still be answered
+        answers_max = (world.request_count + surge) // 2 + ANSWERS_LEAST
+        answers = answers_max + 1 + world.request_count + surge + 1
         samples = us(self.s.horizon_ms) // sample_us + 2 if sample_us else 0
         metadata = brokers["metadata_capacity"]
         of_sample = 1 + 2 * len(partitions) + len(brokers)
@@ -249,6 +252,7 @@ class Layout:
             queue_capacity=queued,
             answers=places["answers"] + numbers * answers,
             answers_capacity=answers,
+            answers_max=answers_max,
             metadata=places["metadata"] + begins_of(metadata) * MetadataRecord.size,
         )
         ledgers = places["ledgers"] + begins_of(capacities) * Batch.size

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.int64]
 
-MAX_RF = 15  # an ISR order is packed into 4 bits a position
 DEFAULT_RECORD_BYTES = 100
 
 

@@ -28,8 +28,6 @@ CAUSED = (*DECIDED, EventKind.CONTROLLER_ISR_REMOVE, EventKind.RECORDS_LOST)
 KINDS = tuple(kind.name.lower() for kind in EventKind)
 """Names of the kinds on the model page, by their numbers."""
 
-_TIMES = Event.cells_of["caught_up_times"].cells
-
 
 class Names(Protocol):
     """What the kernel's indexes of partitions and brokers stand for: a `World`, or what is left."""
@@ -98,7 +96,7 @@ def _caught_up(replicas: Sequence[int], row: Event) -> str:
     changed = []
     for pos, broker in enumerate(replicas):
         if (row.mask >> pos) & 1:
-            at_us = row.caught_up_times[pos] if pos < _TIMES else NEVER
+            at_us = row.caught_up_times[pos]
             known = at_us > NEVER // 2
             changed.append(
                 f'"{broker}": {{"lastCaughtUpTimeMs": {_ms(at_us) if known else "null"}}}'

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     Batches = Callable[[npt.NDArray[np.float64], npt.NDArray[np.float64], Any, Entities], None]
 
 MILLION = 1_000_000
-SURGE_CONNECTIONS_MAX = 20_000
 RATE_FACTOR_MAX = 64.0
 """A ledger is made for at most so many times the batches of an unchanged rate."""
 
@@ -163,7 +162,7 @@ def _client_surge(row: Fault, fault: Any, _: Entities) -> None:
     rate = fault.requests_per_s
     row.arg = max(1000, round(1e9 / rate)) if rate > 0 else 0
     row.value = round(fault.request_us)
-    row.arg2 = min(fault.connections, SURGE_CONNECTIONS_MAX)
+    row.arg2 = fault.connections
 
 
 def _partition_error(row: Fault, fault: Any, _: Entities) -> None:

@@ -39,10 +39,18 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one scenario gave: the outcome row and, if asked for, the events and curves."""
+    """What one scenario gave: the outcome row and, if asked for, the events and curves.
+
+    Attributes:
+        outcome: the row.
+        events: the first `encoder.EVENTS_LISTED`.
+        unlisted: how many events came after those.
+        samples: the curves.
+    """
 
     outcome: dict[str, Any]
     events: list[dict[str, Any]] = field(default_factory=list)
+    unlisted: int = 0
     samples: Samples | None = None
 
 
@@ -109,6 +117,7 @@ def result_of(scenario: Scenario, world: World, *, events: bool, samples: bool) 
     return Result(
         outcome=outcome_of(world),
         events=events_of(world).named() if events else [],
+        unlisted=world.header.dropped_events if events else 0,
         samples=samples_of(world) if samples else None,
     )
 

@@ -17,6 +17,7 @@ from isr_pipeline.simulation.world.columns import tables_of
 from isr_pipeline.simulation.world.states import Slot
 from isr_pipeline.simulation.world.tables import (
     LATENCY_SUB_BITS,
+    MAX_RF,
     REQUESTS_PER_STREAM,
     REQUESTS_PER_THREAD,
     SLOT_MASK,
@@ -25,7 +26,7 @@ from isr_pipeline.simulation.world.tables import (
     World,
 )
 from isr_pipeline.worlds.choices import choices_for
-from isr_pipeline.worlds.entities import MAX_RF, entities_of, threads_of
+from isr_pipeline.worlds.entities import entities_of, threads_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -20,6 +20,7 @@ from isr_pipeline.simulation.world.tables import (
     EPOCHS_MAX,
     INF,
     KIND_BITS,
+    MAX_RF,
     REQUESTS_PER_STREAM,
     REQUESTS_PER_THREAD,
     SLOT_BITS,
@@ -28,7 +29,7 @@ from isr_pipeline.simulation.world.tables import (
     WORD_SHIFT,
     World,
 )
-from isr_pipeline.worlds.entities import MAX_RF, begins_of, java_string_hash, walk_order
+from isr_pipeline.worlds.entities import begins_of, java_string_hash, walk_order
 from isr_pipeline.worlds.leaves import plans, plans_of_fetches, plans_of_produces, tree_of
 from isr_pipeline.worlds.memory import Memory
 
@@ -156,7 +157,7 @@ class Template:
             io_threads=io,
             network_threads=net,
             idle_handlers=io,
-            metadata_capacity=4 * hosted + 64,
+            metadata_capacity=4 * hosted + 64,  # `controller._merge_records` leaves two a partition
             hosted=self._at("hosted", begins_of(hosted)),
             hosted_count=hosted,
             threads=self._at("threads_by_broker", begins_of(own)),

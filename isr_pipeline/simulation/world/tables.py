@@ -78,7 +78,8 @@ SLOT_MASK: Final = (1 << SLOT_BITS) - 1
 NOT_DUE: Final = (1 << (63 - SLOT_BITS)) - 1  # the time in the key of a slot that does not fire
 KIND_BITS: Final = 15  # an entity is its place << 15 | `Slot`
 KIND_MASK: Final = (1 << KIND_BITS) - 1
-EPOCHS_MAX: Final = 32  # leader epochs remembered per replica
+MAX_RF: Final = 15  # replicas of a partition: an ISR's order is packed into 4 bits a position
+EPOCHS_MAX: Final = 32  # leader epochs remembered per replica (`log._forget_epochs`)
 REQUESTS_PER_THREAD: Final = 3
 REQUESTS_PER_STREAM: Final = 2
 WORD_SHIFT: Final = 5
@@ -241,6 +242,7 @@ class Broker(Row, lines=True):
     senders: Ref[Sender]  # its first network thread
     handlers: Ref[Handler]  # its first handler
     answers_capacity: Fixed
+    answers_max: Fixed  # answers that wait, from which on those to other clients are dropped
     answers: Span  # ring of answers that wait for a network thread
     number: Fixed
     client_next: Time
@@ -310,7 +312,8 @@ class Broker(Row, lines=True):
     unheard_since: Time = initial(INF)
     disk_faults: Span  # numbers of its faults of disk and log
     disk_fault_count: Fixed
-    metadata_sent: Cell  # ctl: metadata records sent to it so far
+    # ctl: metadata records sent to it so far; not those that a later one stands for
+    metadata_sent: Cell
     metadata_applied: Cell  # fol: of these, those that it has applied
     alter_answered: Flag  # the answer is there, and waits for a partition's lock
     threads: Ref[BrokerThread]  # its fetcher threads
@@ -392,8 +395,6 @@ class Replica(Leader, lines=True):
     injected_until: Until  # flt: with a window, its end
     removed_at: Time = initial(NEVER)  # msr: removed by a leader at, NEVER if not
     mover_state: State[Mover]  # flt: its log-dir fetcher
-    # ldr: lastCaughtUpTimeMs of up to 8 replicas at the decision
-    caught_up_times: Annotated[Several, 8, Time]
     answer: State[AlterAnswer]  # ldr: what was answered
     answer_isr: Mask
     answer_partition_epoch: Cell
@@ -652,7 +653,7 @@ class Event(Row):
     isr: Mask
     decided_at: Cell
     mask: Cell  # replicas, or a number: as the kind has it (`worlds.events`)
-    caught_up_times: Annotated[Several, 9]
+    caught_up_times: Annotated[Several, MAX_RF]  # by position; of a resignation, the ISR's order
 
 
 world_in = row_in(World)
@@ -668,3 +669,4 @@ world_in_copy = copy_at(World)
 batches_in_copy = copy_at(Batch)
 BATCH_CELLS: Final = Batch.size
 QUEUED_CELLS: Final = Queued.size
+RECORD_CELLS: Final = MetadataRecord.size
