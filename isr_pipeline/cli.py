@@ -754,11 +754,7 @@ def simulate(
         story, results = simulated(chosen, read_before, titles, sampled=drawn, budget=event_budget)
     except BudgetSpent as spent:
         raise BudgetSpent(spent.scenario_id, spent.budget, str(scenario or "")) from None
-    if results[-1].unlisted:
-        listed, later = len(results[-1].events), results[-1].unlisted
-        _note(f"{listed} events are listed; {later} later ones count in the outcome alone")
-    if json_out is not None:
-        _write_json({"outcome": results[-1].outcome, "events": results[-1].events}, json_out)
+    _write_run(results[-1], json_out)
     if trace is not None:
         from isr_pipeline.report.trace import write_trace  # noqa: PLC0415
 
@@ -969,6 +965,14 @@ def _refuse_unknown(experiment: str | None) -> None:
 
     if experiment is not None and not nights(experiment):
         load_experiment(experiment)
+
+
+def _write_run(result: Any, out: str | None) -> None:
+    """Write a run as JSON if that is asked for; say how many of its events are not listed."""
+    if result.unlisted:
+        _note(f"{len(result.events)} events are listed; {result.unlisted} later ones are not")
+    if out is not None:
+        _write_json({"outcome": result.outcome, "events": result.events}, out)
 
 
 def _write_json(value: object, out: str) -> None:

@@ -15,7 +15,7 @@ from isr_pipeline.cli import app
 from isr_pipeline.errors import InputError
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.kafka.record import PENDING_SLOTS
-from isr_pipeline.kafka.rows import TABLES, Ref, Several, Span
+from isr_pipeline.kafka.rows import TABLES, Ref, Row, Several, Span
 from isr_pipeline.scenarios.faults import CONNECTIONS_MAX
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.simulation import controller, log
@@ -101,7 +101,7 @@ class TestEveryPlace:
         several = {
             f"{table.__name__}.{name}"
             for table in TABLES.values()
-            if table.__module__.startswith("isr_pipeline")
+            if issubclass(table, Row) and table.__module__.startswith("isr_pipeline")
             for name, field in table.cells_of.items()
             if field.kind is Several
         }
@@ -199,7 +199,7 @@ class TestMetadata:
         for _ in range(10):
             line.send(1)
         line.world.header.brokers[0].reports[2] = -line.broker.metadata_sent
-        sizes = []
+        sizes: list[int] = []
         while not sizes or len(line.records()) > sizes[-1]:
             sizes.append(len(line.records()))
             line.send(0)
@@ -271,20 +271,23 @@ class TestEpochs:
 
     @pytest.mark.parametrize("replicas", [2, 3, 5])
     def test_logs_part_where_their_records_do(self, replicas: int) -> None:
-        """Logs with the epoch of every record part where the first of those differs."""
-        for seed in range(10):
+        """However long a replica was away; what its log has beyond the leader's is cut off."""
+        for seed in range(8):
             draw = Random(seed)
             world = encode(scenario(brokers=replicas))
             logs = [[0] for _ in range(replicas)]
             for k in range(replicas):
                 world.header.replicas[k].log_end_offset = 1
-            for epoch in range(1, 4 * EPOCHS_MAX):
-                leader = draw.randrange(min(replicas, 2)) if epoch % 50 else replicas - 1
+            back = [0] * replicas
+            for epoch in range(1, 6 * EPOCHS_MAX):
+                leader = draw.choice([k for k in range(replicas) if back[k] <= epoch] or [0])
                 records = draw.randrange(1, 4)
                 _append(world.w, leader, epoch, records)
                 logs[leader] += [epoch] * records
+                if draw.random() < 0.2:
+                    back[leader] = epoch + draw.randrange(3 * EPOCHS_MAX)
                 for follower in range(replicas):
-                    if follower == leader or draw.random() < 0.7:
+                    if follower == leader or back[follower] > epoch or draw.random() < 0.5:
                         continue
                     end = same_up_to(logs[follower], logs[leader])
                     assert _common(world.w, follower, leader) == end
@@ -432,7 +435,7 @@ class TestEvents:
             app,
             ["simulate", str(REPOSITORY / "isr_pipeline/scenarios/library/w3.yaml"), "--json", "-"],
         )
-        assert re.search(r"^1 events are listed; \d+ later ones count", found.stderr, re.M)
+        assert re.search(r"^1 events are listed; \d+ later ones are not$", found.stderr, re.M)
 
 
 class TestSamples:
@@ -465,21 +468,21 @@ class TestLatencies:
 
 
 class TestLockedReads:
-    """Reads that a jump has to know."""
+    """Reads that a jump has to know, since a tick may meet the locks that they hold."""
 
-    def test_more_than_are_kept_are_simulated_one_by_one(self) -> None:
-        """Nothing is jumped over, and the result is that without jumps."""
+    def test_where_a_cycle_has_more_the_result_is_the_same(self) -> None:
+        """As without jumps: a jump goes no further than to a tick then."""
         many = scenario(
-            fault("slow_read", 0, broker=1, read_ms=1, duration_ms=3000),
+            fault("slow_read", 0, broker=1, read_ms=0.1, duration_ms=10000),
             partitions=LOCKED_MAX + 40,
             produce=[{**ACKS_1, "records_per_s": 10}],
             rules={"isr_lock": "rw_always"},
-            horizon_ms=3000,
+            horizon_ms=10000,
         )
-        world = encode(many)
-        advance(world)
-        assert world.header.locked_read_count > LOCKED_MAX
-        assert world.header.jump_count == 0
+        header = at_the_end(many)
+        cycles = 10 * 10
+        assert header.jump_count > 0
+        assert header.locked_read_count > cycles * LOCKED_MAX
         assert run(many).outcome == run(many, jumps=False).outcome
 
 
