@@ -17,8 +17,10 @@ from tools.soak_nights import (
 )
 
 NIGHTS = 30
-WORKERS = [0, 98, 118, 60, 117, 0, 159, 141, 0, 157, 117, 88, 159, 0, 0, 118, 40, 158, 73, 117, 0,
-           0, 152, 117, 59, 0, 158, 158, 0, 159]  # fmt: skip
+WORKERS: list[float] = [
+    *(0, 98, 118, 60, 117, 0, 159, 141, 0, 157, 117, 88, 159, 0, 0),
+    *(118, 40, 158, 73, 117, 0, 0, 152, 117, 59, 0, 158, 158, 0, 159),
+]
 """MB of Spark's largest worker in each night. It begins with 40 and ends with 159; looks met it at
 some size between them, or not at all."""
 
