@@ -54,9 +54,9 @@ from isr_pipeline.orchestration.wiring import (
     Tag,
     check_ground,
     check_params,
-    claim,
     claim_and_limit,
     claim_if_open,
+    claimed,
     is_switched_off,
     night_of,
     one_line_errors,
@@ -82,13 +82,13 @@ def plan(experiment: str, **context: Any) -> list[list[str]]:
 
     check_params(context, NIGHT_PARAMS)
     check_ground()
-    claim(context)
-    file, shards = begin(
-        experiment,
-        night_of(context),
-        panel_size=context["params"]["panel_size"],
-        dag_run_id=context["dag_run"].run_id,
-    )
+    with claimed(context, first=True):
+        file, shards = begin(
+            experiment,
+            night_of(context),
+            panel_size=context["params"]["panel_size"],
+            dag_run_id=context["dag_run"].run_id,
+        )
     context["ti"].xcom_push(key="plan", value=str(file))
     return [steps.of_shard(str(file), shard) for shard in shards]
 
@@ -98,8 +98,8 @@ def step(work: Callable[[Plan], object]) -> XComArg:
 
     @one_line_errors
     def run(**context: Any) -> object:
-        claim(context)
-        return work(plan_of(context))
+        with claimed(context):
+            return work(plan_of(context))
 
     return task(task_id=work.__name__, doc_md=work.__doc__)(run)()
 
@@ -108,17 +108,17 @@ def step(work: Callable[[Plan], object]) -> XComArg:
 @one_line_errors
 def look(number: int, **context: Any) -> str:
     """Check what a stage added, and call again what is not decided."""
-    claim(context)
-    return steps.look(plan_of(context), number)
+    with claimed(context):
+        return steps.look(plan_of(context), number)
 
 
 @task(trigger_rule=TriggerRule.NONE_FAILED, outlets=[VERDICT])
 @one_line_errors
 def decide(**context: Any) -> str:
     """Make the verdict final: what no stage could decide stays open."""
-    claim(context)
-    planned = plan_of(context)
-    headline = steps.decide(planned)
+    with claimed(context):
+        planned = plan_of(context)
+        headline = steps.decide(planned)
     tell_verdict(context, planned)
     return headline
 

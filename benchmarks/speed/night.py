@@ -6,7 +6,7 @@ import contextlib
 import json
 import sqlite3
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from isr_pipeline.home import Home
@@ -63,21 +63,28 @@ class Instance:
 
 
 def newest(experiment: str | None = None) -> NightFigures:
-    """Read the newest finished night (of an experiment, or of any).
+    """Read the newest finished night of `make nightly` (of an experiment, or of any).
 
     Raises:
         NoNight: there is none, or Airflow's database does not know it.
     """
+    home = Home.from_environment()
     finished = []
+    unknown = NoNight("no finished night: run `make nightly` first")
     for name, night in nights(experiment):
         status = read_status(name, night)
-        if status.state not in UNFINISHED and status.dag_run_id.count("__") == 1:
-            finished.append((_begun(status.dag_run_id), name, night, status.dag_run_id))
+        named = _named(status.dag_run_id)
+        if status.state in UNFINISHED or named is None:
+            continue
+        try:
+            instances = recorded(home.airflow / "airflow.db", status.dag_run_id)
+        except NoNight as error:
+            unknown = error
+        else:
+            finished.append((_begun(named, instances), name, night, instances))
     if not finished:
-        raise NoNight("no finished night: run `make nightly` first")
-    begun, name, night, run_id = max(finished)
-    home = Home.from_environment()
-    instances = recorded(home.airflow / "airflow.db", run_id)
+        raise unknown
+    begun, name, night, instances = max(finished, key=lambda one: one[0])
     seconds = by_task(begun, instances)
     total = max(one.end for one in instances) - begun
     plan = json.loads((home.night_dir(name, night) / "plan.json").read_text())
@@ -130,9 +137,28 @@ def recorded(database: Path, run_id: str) -> list[Instance]:
     return [Instance(task, _utc(start), _utc(end)) for task, start, end in rows]
 
 
-def _begun(run_id: str) -> float:
-    """When the run's program started: its id says so."""
-    return datetime.fromisoformat(run_id.split("__")[1]).timestamp()
+def _named(run_id: str) -> datetime | None:
+    """Date of the night, and time of day (UTC) at which `make nightly` started its run.
+
+    Returns:
+        None for runs that something else began.
+    """
+    kind, _, moment = run_id.partition("__")
+    try:
+        named = datetime.fromisoformat(moment)
+    except ValueError:
+        return None
+    return named if kind == "manual" and named.tzinfo else None
+
+
+def _begun(named: datetime, instances: Iterable[Instance]) -> float:
+    """When the run's program started, seconds since the epoch: the last such time of day.
+
+    The date is the night's, for which a run may begin on any day. Airflow keeps no time of its own
+    before that of the first task: `dag.test` notes the logical date as the run's start.
+    """
+    first = datetime.fromtimestamp(min(one.start for one in instances), UTC)
+    return (named + timedelta(days=(first - named) // timedelta(days=1))).timestamp()
 
 
 def _utc(written: str) -> float:

@@ -21,4 +21,8 @@ def alone(locks: Path, what: str) -> Iterator[None]:
     locks.mkdir(parents=True, exist_ok=True)
     with (locks / f"{what}.lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        try:
+            yield
+        finally:
+            # Closing alone would leave it to a process that was forked in between.
+            fcntl.flock(file, fcntl.LOCK_UN)

@@ -27,7 +27,7 @@ from isr_pipeline.host.progress import Listener
 from isr_pipeline.host.spark_errors import cause, only_a_person_mends
 from isr_pipeline.host.submit import JobFailed, JobNotStarted, submit
 from isr_pipeline.night import life, notify, steps
-from isr_pipeline.night.claim import claim_night
+from isr_pipeline.night.claim import claim_night, renewed
 from isr_pipeline.night.runner import (
     Interrupted,
     print_line,
@@ -141,8 +141,9 @@ class _Night:
             said = Listener(log, lambda line: print_progress(line, self._terminal))
             with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
                 steps.import_what_is_needed()
-                self._step(steps.PLAN, self._make_plan)
-                self._between()
+                with renewed(self._home, self._experiment, self._night, owner=self.run_id):
+                    self._step(steps.PLAN, self._make_plan)
+                    self._between()
                 return self._pass_gate(fail_on_regression=fail_on_regression)
 
     def _say(self, text: str) -> None:
@@ -205,6 +206,8 @@ class _Night:
         began = time.monotonic()
         reason = ""
         for _ in range(TRIES):
+            if name != steps.PLAN:
+                life.check_not_replaced(self._experiment, self._night, self.run_id)
             self.claim()
             try:
                 work()

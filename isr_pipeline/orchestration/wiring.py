@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -256,42 +256,67 @@ def plan_of(context: Mapping[str, Any]) -> Any:
     return Plan.load(str(context["ti"].xcom_pull(task_ids="plan", key="plan")))
 
 
-def claim(context: Mapping[str, Any]) -> None:
-    """Make sure that this run is the one that writes its night: before every task that does.
+@contextlib.contextmanager
+def claimed(context: Mapping[str, Any], *, first: bool = False) -> Iterator[None]:
+    """Write the run's night as the only one: around all that a task does to it.
 
     While another run of this Airflow writes it, the task is put off, which takes up no worker.
+
+    Args:
+        context: of the task.
+        first: whether the task begins the night.
+
+    Raises:
+        Refused: another program writes the night, has made it anew, or took it meanwhile.
     """
-    from isr_pipeline.night.claim import NotYet  # noqa: PLC0415 - parse fast
+    from isr_pipeline.night.claim import NotYet, renewed  # noqa: PLC0415 - parse fast
 
     try:
-        take_claim(context)
+        take_claim(context, first=first)
     except NotYet as busy:
         sys.stdout.write(f"{busy}\n")
         raise AirflowRescheduleException(datetime.datetime.now(datetime.UTC) + TURN) from None
-    except Refused as refusal:
-        raise AirflowFailException(str(refusal)) from None
+    run = context["dag_run"]
+    # Airflow ends a run after these hours, however long its next task stands in line.
+    with renewed(
+        Home.from_environment(),
+        experiment_of(run.dag_id),
+        night_of(context),
+        owner=run.run_id,
+        then_s=datetime.timedelta(hours=SETTINGS.run_hours).total_seconds(),
+    ):
+        yield
 
 
-def take_claim(context: Mapping[str, Any]) -> None:
+def take_claim(context: Mapping[str, Any], *, first: bool = False) -> None:
     """Claim the run's night for it, or confirm that it has it.
+
+    Args:
+        context: of a task.
+        first: whether the task begins the night.
 
     Raises:
         NotYet: another run of this Airflow writes the night.
-        Refused: another program does.
+        Refused: another program does, or has made the night anew since this run began it.
     """
     from isr_pipeline.night.claim import claim_night  # noqa: PLC0415 - parse fast
+    from isr_pipeline.night.life import check_not_replaced  # noqa: PLC0415 - reads Arrow
 
     run = context["dag_run"]
+    experiment, night = experiment_of(run.dag_id), night_of(context)
+    if not first:
+        check_not_replaced(experiment, night, run.run_id)
     claim_night(
         Home.from_environment(),
         owner=run.run_id,
-        experiment=experiment_of(run.dag_id),
-        night=night_of(context),
+        experiment=experiment,
+        night=night,
         airflow=os.environ.get("AIRFLOW_HOME", ""),
         is_running=functools.partial(_is_running, context["ti"], run.dag_id),
     )
 
 
+@one_line_errors
 def claim_and_limit(context: Mapping[str, Any]) -> None:
     """Claim the night, and give a Spark task a time limit that fits the experiment's size.
 
@@ -300,8 +325,8 @@ def claim_and_limit(context: Mapping[str, Any]) -> None:
     """
     from isr_pipeline.experiment.cost import task_limit_s  # noqa: PLC0415 - parse fast
 
-    claim(context)
-    limit = datetime.timedelta(seconds=round(task_limit_s(plan_of(context))))
+    with claimed(context):
+        limit = datetime.timedelta(seconds=round(task_limit_s(plan_of(context))))
     operator = context["task"]
     operator.execution_timeout = min(limit, operator.execution_timeout or limit)
     sys.stdout.write(f"time limit: {operator.execution_timeout}\n")
@@ -394,7 +419,7 @@ class SparkJob(SparkSubmitOperator):
 
     @one_line_errors
     def execute(self, context: Any) -> Any:
-        """Run the job to its end.
+        """Run the job to its end, or to that of the claim on its night.
 
         Raises:
             AirflowFailException: a second try would end for the same reason.
@@ -403,10 +428,17 @@ class SparkJob(SparkSubmitOperator):
 
         def work(conf: dict[str, str]) -> Any:
             self.conf: dict[Any, Any] = {**(self.conf or {}), **conf}
-            return super(SparkJob, self).execute(context)
+            try:
+                return super(SparkJob, self).execute(context)
+            except Exception:
+                raise
+            except BaseException:  # broken off: the job would go on
+                self.on_kill()
+                raise
 
         try:
-            return _submitted(work)
+            with claimed(context):
+                return _submitted(work)
         except JobFailed as failed:
             hopeless = isinstance(failed, JobNotStarted) or only_a_person_mends(str(failed))
             kind = AirflowFailException if hopeless else AirflowException

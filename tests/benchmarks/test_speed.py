@@ -21,6 +21,8 @@ from benchmarks.speed.spark_arm import (
     chosen_configurations,
     chosen_scenarios,
 )
+from isr_pipeline.home import Home
+from isr_pipeline.night.status import Status, write_status
 from isr_pipeline.simulation.world.tables import SLOT_BITS, SLOT_MASK
 
 if TYPE_CHECKING:
@@ -281,6 +283,72 @@ class TestNight:
             night.recorded(file, "c")
         with pytest.raises(night.NoNight, match=r"none\.db"):
             night.recorded(tmp_path / "none.db", "a")
+
+
+class TestNewestNight:
+    """Which night is described, and from when on."""
+
+    def night(self, home: Home, night: str, run_id: str, *tasks: tuple[str, str, str]) -> None:
+        """A finished night, and the tasks that Airflow recorded of its run."""
+        write_status("smoke", night, Status("unchanged", dag_run_id=run_id))
+        plan = {"code_version": "v", "panels": {"regression": 8}, "configurations": [1, 2]}
+        (home.night_dir("smoke", night) / "plan.json").write_text(json.dumps(plan))
+        home.airflow.mkdir(exist_ok=True)
+        with sqlite3.connect(home.airflow / "airflow.db") as database:
+            database.execute(
+                "create table if not exists task_instance (task_id, run_id, start_date, end_date)"
+            )
+            rows = [(task, run_id, start, end) for task, start, end in tasks]
+            database.executemany("insert into task_instance values (?, ?, ?, ?)", rows)
+
+    @pytest.fixture
+    def home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+        """An empty one."""
+        monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+        monkeypatch.delenv("ISR_PIPELINE_ROOT", raising=False)
+        return Home.from_environment()
+
+    def test_of_another_date_begins_when_it_began(self, home: Home) -> None:
+        """A run's logical date is its night's: nine days before it, or after it, here."""
+        for date, day in (("2026-11-18", "27"), ("2026-12-06", "28")):
+            ran = ("plan", f"2026-11-{day} 05:00:08.000000", f"2026-11-{day} 05:01:30.000000")
+            self.night(home, date, f"manual__{date}T05:00:00+00:00", ran)
+            found = night.newest()
+            assert (found.night, found.begun) == (date, f"2026-11-{day}T05:00:00Z")
+            assert (found.total, found.seconds["start"]) == (90.0, 8.0)
+
+    def test_begun_before_midnight(self, home: Home) -> None:
+        """Its first task ran on the next day."""
+        ran = ("plan", "2026-11-28 00:00:06.000000", "2026-11-28 00:01:00.000000")
+        self.night(home, "2026-11-18", "manual__2026-11-18T23:59:58+00:00", ran)
+        found = night.newest()
+        assert (found.begun, found.total) == ("2026-11-27T23:59:58Z", 62.0)
+
+    def test_newest_is_the_last_that_was_run(self, home: Home) -> None:
+        """Not the one of the latest date; one that Airflow no longer knows is none."""
+        early = ("plan", "2026-11-20 05:00:08.000000", "2026-11-20 05:00:09.000000")
+        late = ("plan", "2026-11-27 04:00:08.000000", "2026-11-27 04:00:09.000000")
+        self.night(home, "2026-11-19", "manual__2026-11-19T05:00:00+00:00", early)
+        self.night(home, "2026-11-01", "manual__2026-11-01T04:00:00+00:00", late)
+        self.night(home, "2026-11-30", "manual__2026-11-30T06:00:00+00:00")
+        assert night.newest().night == "2026-11-01"
+
+    @pytest.mark.parametrize(
+        "run_id",
+        [
+            "scheduled__2026-11-18T00:00:00+00:00",
+            "in-process__2026-11-18T05:00:00+00:00",
+            "manual__2026-11-18T05:00:00+00:00_Xy7pQ",
+            "manual__2026-11-18",
+        ],
+    )
+    def test_of_no_make_nightly(self, home: Home, run_id: str) -> None:
+        """Nothing says when a program started them."""
+        self.night(
+            home, "2026-11-18", run_id, ("plan", "2026-11-18 05:00:08", "2026-11-18 05:00:09")
+        )
+        with pytest.raises(night.NoNight, match="make nightly"):
+            night.newest()
 
 
 def a_line(**changed: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
 import json
@@ -35,6 +36,7 @@ from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.host.stack import environment
 from isr_pipeline.night import steps
 from isr_pipeline.night.status import Status, write_status
+from isr_pipeline.orchestration import wiring
 from isr_pipeline.orchestration.wiring import (
     ACCEPT_PARAMS,
     GATE_MAY_SKIP,
@@ -49,6 +51,7 @@ from isr_pipeline.orchestration.wiring import (
     claim_if_open,
     night_of,
     one_line_errors,
+    take_claim,
     tell_verdict,
 )
 from isr_pipeline.verdicts.judge import judge_night
@@ -565,6 +568,7 @@ class TestSparkJobThatCannotStart:
         settings |= variables
         for name, value in settings.items():
             monkeypatch.setenv(name, value)
+        monkeypatch.setattr(wiring, "claimed", lambda _: contextlib.nullcontext())
         job = SparkJob(task_id="job", job=str(application))
         job.execute({})
 
@@ -698,7 +702,9 @@ class TestLimits:
             run_after=None,
         )
         params = {"night": "2026-11-19"}
-        return {"ti": instance, "dag_run": run, "params": params}
+        context = {"ti": instance, "dag_run": run, "params": params}
+        take_claim(context, first=True)
+        return context
 
     def limit(self, context: dict[str, Any], given: timedelta | None = None) -> timedelta | None:
         """Return the limit of a task after its hook."""

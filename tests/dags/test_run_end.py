@@ -7,6 +7,7 @@ import functools
 import io
 import json
 import threading
+import time
 import tomllib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -17,14 +18,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG, BaseNotifier
+from airflow.sdk.exceptions import AirflowFailException
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.file import dag_id_of
 from isr_pipeline.home import REPOSITORY, Home
 from isr_pipeline.host.airflow_rest import WHY
-from isr_pipeline.night import steps
-from isr_pipeline.night.claim import claim_night, holds_claim
+from isr_pipeline.night import claim, steps
+from isr_pipeline.night.claim import claim_night, holds_claim, release_night
 from isr_pipeline.night.status import Status, noted_status, write_status
 from isr_pipeline.orchestration import run_end, wiring
 from isr_pipeline.orchestration.connections import into_environment, settings
@@ -175,7 +178,7 @@ def judged(home: Home, status: Verdict, run: str = RUN) -> None:
 
 def begin(home: Home, run: str = RUN) -> None:
     """Note that a run writes the night."""
-    wiring.take_claim(run_of(run=run))
+    wiring.take_claim(run_of(run=run), first=True)
     write_status(EXPERIMENT, NIGHT, Status("running", dag_run_id=run))
     assert holds_claim(home, EXPERIMENT, NIGHT, owner=run)
 
@@ -275,12 +278,78 @@ class TestGate:
         assert noted_status(EXPERIMENT, NIGHT) == Status("running", "", "another")
         assert holds_claim(home, EXPERIMENT, NIGHT, owner="another")
 
+    def test_a_night_made_anew_is_left_alone(self, home: Home) -> None:
+        """A run that was refused has nothing to finish either once the other one has ended."""
+        made_anew(home)
+        passed, said = gate(run_of({"plan": "failed"}))
+        assert not passed
+        assert said == "plan failed\n"
+        assert noted_status(EXPERIMENT, NIGHT) == Status("unchanged", "", "another")
+
+    def test_a_night_that_never_began_is_noted(self, home: Home) -> None:
+        """Its plan was refused after the claim: the reason is kept, and the night is free."""
+        wiring.take_claim(run_of(), first=True)
+        passed, said = gate(run_of({"plan": "failed"}))
+        assert not passed
+        assert noted_status(EXPERIMENT, NIGHT) == Status("failed", said.rstrip("\n"), RUN)
+        assert not holds_claim(home, EXPERIMENT, NIGHT, owner=RUN)
+
     def test_is_a_tear_down(self, bag: Any) -> None:
         """Airflow runs it whatever happened before, and its state is the run's."""
         task = bag.dags[DAG_ID].get_task("gate")
         assert task.is_teardown
         assert task.on_failure_fail_dagrun
         assert task.trigger_rule == "all_done_setup_success"
+
+
+def made_anew(home: Home) -> None:
+    """Have another run begin and end the night that this run began and lost."""
+    begin(home)
+    release_night(home, EXPERIMENT, NIGHT, owner=RUN)
+    begin(home, "another")
+    write_status(EXPERIMENT, NIGHT, Status("unchanged", dag_run_id="another"))
+    release_night(home, EXPERIMENT, NIGHT, owner="another")
+
+
+class TestClaimed:
+    """What a task has its night by while it works, and what it leaves."""
+
+    def test_stands_for_as_long_as_the_run_may_take(self, home: Home) -> None:
+        """The next task may stand in line for hours, and nothing of ours runs meanwhile."""
+        begin(home)
+        with wiring.claimed(run_of()):
+            pass
+        file = home.locks / claim.CLAIMS / EXPERIMENT / f"{NIGHT}.json"
+        left_s = json.loads(file.read_text())["until_s"] - time.time()
+        assert left_s == pytest.approx(wiring.SETTINGS.run_hours * 3600, abs=60)
+
+    def test_a_night_made_anew_is_refused(self, home: Home) -> None:
+        """Before anything is written over it, in one line."""
+        made_anew(home)
+        with pytest.raises(Refused, match="run another has made it anew; run it again"):
+            wiring.claimed(run_of()).__enter__()
+        assert not holds_claim(home, EXPERIMENT, NIGHT, owner=RUN)
+
+    def test_a_spark_job_ends_with_its_claim(
+        self, home: Home, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """spark-submit is stopped, and the task is not tried again."""
+        stopped = []
+
+        def submit(_: object, __: object) -> None:
+            release_night(home, EXPERIMENT, NIGHT, owner=RUN)
+            time.sleep(60)
+
+        monkeypatch.setattr(claim, "RENEWED_EACH_S", 0.002)
+        monkeypatch.setattr(SparkSubmitOperator, "execute", submit)
+        monkeypatch.setattr(SparkSubmitOperator, "on_kill", lambda _: stopped.append(True))
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", "spark://local")
+        begin(home)
+        began_s = time.monotonic()
+        with pytest.raises(AirflowFailException, match="somebody removed"):
+            wiring.SparkJob(task_id="job", job="simulate.py").execute(run_of())
+        assert stopped == [True]
+        assert time.monotonic() - began_s < 30
 
 
 class TestNote:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from isr_pipeline.errors import Refused
+from isr_pipeline.home import Home
 from isr_pipeline.host import stack
+from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE
 from isr_pipeline.host.submit import JobFailed
+from isr_pipeline.night import claim
 from isr_pipeline.night.keep import accept_baseline, simulate_confirm
 from isr_pipeline.night.status import Status, write_status
 from isr_pipeline.tracking import log_night
@@ -25,6 +30,22 @@ def test_a_night_that_never_was(home: Path) -> None:
     World(experiment="smoke").write(NIGHT)
     with pytest.raises(Refused, match=f"there is no night 2026-01-01 of smoke; there are {NIGHT}"):
         accept_baseline("smoke", "2026-01-01", who="Ada", why="a reason")
+
+
+@pytest.mark.usefixtures("home")
+def test_not_beside_a_night_that_began_hours_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its run waits for its next task, in an Airflow of which no process can be seen."""
+    monkeypatch.delenv(SUPERVISOR_VARIABLE, raising=False)
+    known = Home.from_environment()
+    claim.claim_night(
+        known, owner="a", experiment="smoke", night=NIGHT, airflow="", is_running=lambda _: True
+    )
+    with claim.renewed(known, "smoke", NIGHT, owner="a", then_s=24 * 3600):
+        pass
+    later_s = time.time() + 7 * 3600
+    monkeypatch.setattr(claim, "time", SimpleNamespace(time=lambda: later_s))
+    with pytest.raises(Refused, match=rf"^night {NIGHT} of smoke \(run a\) is being written"):
+        accept_baseline("smoke", NIGHT, who="Ada", why="a reason")
 
 
 @pytest.mark.usefixtures("home")

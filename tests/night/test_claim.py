@@ -4,25 +4,41 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from isr_pipeline.errors import Refused
+from isr_pipeline.files.lock import alone
 from isr_pipeline.home import Home
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE
+from isr_pipeline.night import claim as claims
 from isr_pipeline.night.claim import (
+    CLAIMS,
+    STANDS_S,
     NotYet,
     claim_night,
     holds_claim,
     refuse_if_claimed,
     release_night,
+    renewed,
 )
-from isr_pipeline.night.life import interrupt, interrupt_run, made_by, note_of
+from isr_pipeline.night.keep import prune
+from isr_pipeline.night.life import (
+    check_not_replaced,
+    interrupt,
+    interrupt_run,
+    made_by,
+    note_of,
+)
 from isr_pipeline.night.status import Status, read_status, write_status
 from isr_pipeline.tracking.pages import remember
 
@@ -161,6 +177,260 @@ class TestKilled:
         monkeypatch.setenv(SUPERVISOR_VARIABLE, str(os.getpid()))
         claim(home, "first")
         assert read_status("smoke", NIGHT).state == "running"
+
+
+class Clock:
+    """The time that claims are made and read by, in seconds since 1970."""
+
+    def __init__(self) -> None:
+        self.now_s = 1_700_000_000.0
+
+    def time(self) -> float:
+        """What it shows."""
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """A clock that stands until it is set; a claim is renewed without waiting for a minute."""
+    clock = Clock()
+    monkeypatch.setattr(claims, "time", clock)
+    monkeypatch.setattr(claims, "RENEWED_EACH_S", 0.002)
+    return clock
+
+
+@pytest.fixture
+def foreign(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """The home where somebody else's Airflow runs: no process of it is known."""
+    monkeypatch.delenv(SUPERVISOR_VARIABLE)
+    return home
+
+
+def stands(home: Home) -> bool:
+    """Whether a command is refused because the night is being written."""
+    try:
+        refuse_if_claimed(home)
+    except Refused:
+        return True
+    return False
+
+
+def claim_file(home: Home) -> Path:
+    """Where the night's claim is."""
+    return home.locks / CLAIMS / "smoke" / f"{NIGHT}.json"
+
+
+def change_claim(home: Home, **fields: Any) -> None:
+    """Have the claim's file say something else; a field of None it does not name."""
+    with alone(home.locks, CLAIMS):
+        named = {**json.loads(claim_file(home).read_text()), **fields}
+        left = {key: one for key, one in named.items() if one is not None}
+        claim_file(home).write_text(json.dumps(left))
+
+
+def ends_s(home: Home) -> float:
+    """When the claim ends, seconds since 1970."""
+    return float(json.loads(claim_file(home).read_text())["until_s"])
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for another thread, at most ten seconds."""
+    limit_s = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < limit_s
+        time.sleep(0.001)
+
+
+class TestRenewed:
+    """A claim lives as long as its run, also where no process of it can be seen."""
+
+    def test_stands_for_seven_hours(self, foreign: Home, clock: Clock) -> None:
+        """It is renewed while a task works, so it never ends before the task does."""
+        claim(foreign, "first")
+        with renewed(foreign, "smoke", NIGHT, owner="first"):
+            for _ in range(7 * 60 // 9):
+                clock.now_s += 9 * 60
+                until(lambda: ends_s(foreign) == clock.now_s + STANDS_S)
+                assert stands(foreign)
+
+    def test_ten_missed_minutes_end_it(self, foreign: Home, clock: Clock) -> None:
+        """A task was killed with its worker: another program has the night after ten minutes."""
+        claim(foreign, "first")
+        clock.now_s += 10 * 60 - 1
+        with pytest.raises(Refused, match="is being written"):
+            claim(foreign, "second", airflow="elsewhere")
+        clock.now_s += 1
+        claim(foreign, "second", airflow="elsewhere")
+        assert holds_claim(foreign, "smoke", NIGHT, owner="second")
+
+    def test_is_read_by_its_time_on_another_host(self, home: Home, clock: Clock) -> None:
+        """A process there cannot be seen: what has its number here says nothing."""
+        claim(home, "first")
+        change_claim(home, host=f"not-{socket.gethostname()}")
+        clock.now_s += 10 * 60 - 1
+        assert stands(home)
+        clock.now_s += 1
+        assert not stands(home)
+
+    def test_lives_with_its_process_on_its_own_host(self, home: Home, clock: Clock) -> None:
+        """Where the process can be seen no time counts."""
+        claim(home, "first")
+        clock.now_s += 7 * 3600
+        assert stands(home)
+
+    def test_waits_for_the_runs_next_task(self, foreign: Home, clock: Clock) -> None:
+        """Between two tasks nobody renews it: a run that stands in line keeps its night."""
+        claim(foreign, "first")
+        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        with renewed(foreign, "smoke", NIGHT, owner="first", then_s=24 * 3600):
+            pass
+        clock.now_s += 24 * 3600 - 1
+        assert stands(foreign)
+        assert read_status("smoke", NIGHT).state == "running"
+        clock.now_s += 1
+        assert not stands(foreign)
+
+    def test_is_short_again_in_the_next_task(self, foreign: Home, clock: Clock) -> None:
+        """What the task before left does not outlive a worker that is killed."""
+        claim(foreign, "first")
+        with renewed(foreign, "smoke", NIGHT, owner="first", then_s=24 * 3600):
+            pass
+        with renewed(foreign, "smoke", NIGHT, owner="first"):
+            assert ends_s(foreign) == clock.now_s + STANDS_S
+
+    def test_nothing_is_pruned_meanwhile(self, foreign: Home, clock: Clock) -> None:
+        """Nor is anything that the night reads, seven hours after it began."""
+        claim(foreign, "first")
+        with renewed(foreign, "smoke", NIGHT, owner="first", then_s=24 * 3600):
+            pass
+        clock.now_s += 7 * 3600
+        with pytest.raises(Refused, match="is being written"):
+            list(prune(1, "smoke"))
+
+    def test_one_of_the_release_before_stands_as_long_as_its_run(
+        self, foreign: Home, clock: Clock
+    ) -> None:
+        """0.2.0 wrote no end and renewed nothing; its run may still be at work."""
+        claim(foreign, "first")
+        change_claim(foreign, until_s=None)
+        clock.now_s += 24 * 3600 - 1
+        assert stands(foreign)
+        clock.now_s += 1
+        assert not stands(foreign)
+
+
+class TestLost:
+    """A claim that ended while its run worked: the run ends in one line, and writes no more."""
+
+    def wait(self, home: Home, lose: Callable[[], object]) -> None:
+        """Wait for a program under a claim that is lost meanwhile."""
+        with (
+            renewed(home, "smoke", NIGHT, owner="first"),
+            subprocess.Popen(["sleep", "60"]) as program,
+        ):
+            try:
+                lose()
+                program.wait()
+            finally:
+                program.kill()
+
+    def lost(self, home: Home, lose: Callable[[], object]) -> str:
+        """What is said when the claim is lost."""
+        claim(home, "first")
+        with pytest.raises(Refused) as refused:
+            self.wait(home, lose)
+        return str(refused.value)
+
+    def test_to_another_run(self, foreign: Home, clock: Clock) -> None:
+        """Its process stood still for ten minutes, as on a laptop that slept."""
+        assert self.lost(foreign, lambda: change_claim(foreign, owner="second")) == (
+            f"night {NIGHT} of smoke is no longer that of run first: "
+            "run second has claimed it; run it again"
+        )
+        assert holds_claim(foreign, "smoke", NIGHT, owner="second")
+
+    def test_to_a_person(self, foreign: Home, clock: Clock) -> None:
+        """Somebody thought that the run was dead."""
+        said = self.lost(foreign, lambda: release_night(foreign, "smoke", NIGHT, owner="first"))
+        file = claim_file(foreign)
+        assert said.endswith(f"run first: somebody removed {file}; run it again")
+        assert not file.exists()
+
+    def test_to_a_full_disk(
+        self, foreign: Home, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Renewals may fail for as long as the claim stands."""
+        tried = 0
+
+        def full(*_: object) -> None:
+            nonlocal tried
+            tried += 1
+            if tried == 3:
+                clock.now_s += STANDS_S
+            raise OSError(28, "No space left on device")
+
+        said = self.lost(foreign, lambda: monkeypatch.setattr(claims, "write_whole", full))
+        assert said == (
+            f"the claim on {NIGHT} of smoke cannot be renewed: [Errno 28] No space left on device"
+        )
+        assert tried == 3
+
+    def test_in_another_thread(self, foreign: Home, clock: Clock) -> None:
+        """What cannot be broken off is told when it ends."""
+        claim(foreign, "first")
+        said: list[str] = []
+
+        def work() -> None:
+            try:
+                with renewed(foreign, "smoke", NIGHT, owner="first"):
+                    release_night(foreign, "smoke", NIGHT, owner="first")
+                    until(lambda: not any(one.name == "claim" for one in threading.enumerate()))
+            except Refused as refusal:
+                said.append(str(refusal))
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        worker.join()
+        assert len(said) == 1
+
+    def test_what_the_work_says_comes_first(self, foreign: Home, clock: Clock) -> None:
+        """An error of the work is not hidden by its claim's, and ends the renewals."""
+        claim(foreign, "first")
+        with pytest.raises(KeyError), renewed(foreign, "smoke", NIGHT, owner="first"):
+            raise KeyError
+        assert not any(one.name == "claim" for one in threading.enumerate())
+
+
+class TestReplaced:
+    """A run whose next task finds that another has made its night."""
+
+    def test_is_refused(self, foreign: Home, clock: Clock) -> None:
+        """Also when that one has ended, and holds nothing any more."""
+        claim(foreign, "first")
+        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        clock.now_s += STANDS_S
+        claim(foreign, "second", airflow="elsewhere")
+        write_status("smoke", NIGHT, Status("unchanged", dag_run_id="second"))
+        release_night(foreign, "smoke", NIGHT, owner="second")
+        with pytest.raises(Refused) as refused:
+            check_not_replaced("smoke", NIGHT, "first")
+        assert str(refused.value) == (
+            f"night {NIGHT} of smoke is no longer that of run first: "
+            "run second has made it anew; run it again"
+        )
+
+    def test_not_where_nobody_did(self, foreign: Home, clock: Clock) -> None:
+        """A run may go on though its claim has ended, or its gate gave it up and was cleared."""
+        claim(foreign, "first")
+        check_not_replaced("smoke", NIGHT, "first")
+        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        release_night(foreign, "smoke", NIGHT, owner="first")
+        check_not_replaced("smoke", NIGHT, "first")
+
+    def test_a_removed_one(self, foreign: Home) -> None:
+        """There is nothing that its run could go on with."""
+        with pytest.raises(Refused, match="run first: it was removed; run it again"):
+            check_not_replaced("smoke", NIGHT, "first")
 
 
 class TestInterrupt:
