@@ -64,26 +64,6 @@ def begin(
     return folder / "plan.json", [shard.name for shard in plan.shards]
 
 
-def check_not_replaced(experiment: str, night: str, dag_run_id: str) -> None:
-    """Ask whether a run that has begun a night may go on with it.
-
-    Its claim can have ended between two tasks, and another run can have made the night since.
-
-    Raises:
-        Refused: the night is another run's now, or was removed.
-    """
-    by = noted_status(experiment, night).dag_run_id
-    if by == dag_run_id or holds_claim(
-        Home.from_environment(), experiment, night, owner=dag_run_id
-    ):
-        return
-    since = f"run {by} has made it anew" if by else "it was removed"
-    raise Refused(
-        f"night {night} of {experiment} is no longer that of run {dag_run_id}: {since}; "
-        "run it again"
-    )
-
-
 def finish(
     experiment: str,
     night: str,

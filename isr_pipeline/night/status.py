@@ -10,7 +10,7 @@ from datetime import date
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
-from isr_pipeline.night.claim import is_being_written
+from isr_pipeline.night.claim import holds_claim, is_being_written
 from isr_pipeline.storage.places import Place
 from isr_pipeline.storage.remote import RemotePath
 
@@ -83,6 +83,23 @@ def noted_status(experiment: str, night: str) -> Status:
         return Status(**content)
     except (OSError, ValueError, TypeError):
         return Status(FAILED, "status.json is missing or damaged")
+
+
+def check_not_replaced(experiment: str, night: str, dag_run_id: str) -> None:
+    """Ask whether a run that has begun a night may go on with it.
+
+    Its claim can have ended between two tasks, and another run can have made the night since.
+
+    Raises:
+        Refused: the night is another run's now, or was removed.
+    """
+    if holds_claim(Home.from_environment(), experiment, night, owner=dag_run_id):
+        return
+    by = noted_status(experiment, night).dag_run_id
+    if by != dag_run_id:
+        since = f"run {by} has made it anew" if by else "it was removed"
+        lost = f"night {night} of {experiment} is no longer that of run {dag_run_id}"
+        raise Refused(f"{lost}: {since}; run it again")
 
 
 def folder_of(experiment: str, night: str) -> Place:

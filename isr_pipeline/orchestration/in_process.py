@@ -34,7 +34,7 @@ from isr_pipeline.night.runner import (
     print_progress,
     wait_for_turn,
 )
-from isr_pipeline.night.status import folder_of
+from isr_pipeline.night.status import check_not_replaced, folder_of
 from isr_pipeline.tracking.pages import IN_PROCESS
 
 LOG = "in-process.log"
@@ -207,7 +207,7 @@ class _Night:
         reason = ""
         for _ in range(TRIES):
             if name != steps.PLAN:
-                life.check_not_replaced(self._experiment, self._night, self.run_id)
+                check_not_replaced(self._experiment, self._night, self.run_id)
             self.claim()
             try:
                 work()

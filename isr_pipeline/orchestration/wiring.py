@@ -300,7 +300,7 @@ def take_claim(context: Mapping[str, Any], *, first: bool = False) -> None:
         Refused: another program does, or has made the night anew since this run began it.
     """
     from isr_pipeline.night.claim import claim_night  # noqa: PLC0415 - parse fast
-    from isr_pipeline.night.life import check_not_replaced  # noqa: PLC0415 - reads Arrow
+    from isr_pipeline.night.status import check_not_replaced  # noqa: PLC0415
 
     run = context["dag_run"]
     experiment, night = experiment_of(run.dag_id), night_of(context)

@@ -32,14 +32,8 @@ from isr_pipeline.night.claim import (
     renewed,
 )
 from isr_pipeline.night.keep import prune
-from isr_pipeline.night.life import (
-    check_not_replaced,
-    interrupt,
-    interrupt_run,
-    made_by,
-    note_of,
-)
-from isr_pipeline.night.status import Status, read_status, write_status
+from isr_pipeline.night.life import interrupt, interrupt_run, made_by, note_of
+from isr_pipeline.night.status import Status, check_not_replaced, read_status, write_status
 from isr_pipeline.tracking.pages import remember
 
 NIGHT = "2026-11-19"
@@ -326,11 +320,12 @@ class TestLost:
         """Wait for a program under a claim that is lost meanwhile."""
         with (
             renewed(home, "smoke", NIGHT, owner="first"),
-            subprocess.Popen(["sleep", "60"]) as program,
+            subprocess.Popen(["sleep", "20"]) as program,
         ):
             try:
                 lose()
                 program.wait()
+                pytest.fail("the work went on to its end")
             finally:
                 program.kill()
 
