@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -394,6 +396,24 @@ class TestLost:
         with pytest.raises(KeyError), renewed(foreign, "smoke", NIGHT, owner="first"):
             raise KeyError
         assert not any(one.name == "claim" for one in threading.enumerate())
+
+
+class TestLock:
+    """Under which claims are read and written, by a thread beside the work."""
+
+    def test_is_not_left_to_a_process_that_was_forked_meanwhile(self, home: Home) -> None:
+        """A fork has the open file too, and would hold the lock for as long as it lives."""
+        with alone(home.locks, CLAIMS):
+            child = os.fork()
+            if not child:
+                time.sleep(30)
+                os._exit(0)
+        try:
+            with (home.locks / f"{CLAIMS}.lock").open("a") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
 
 
 class TestReplaced:
