@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -25,10 +25,19 @@ from isr_pipeline.files.models import Strict
 from isr_pipeline.files.words import shown
 from isr_pipeline.kafka.broker_config import UNREAD, resolve
 from isr_pipeline.kafka.own_rules import rule_set_of
-from isr_pipeline.kafka.releases import FETCHERS, LOCKS, SWITCHES, default_shrink_bumps, word_of
+from isr_pipeline.kafka.releases import (
+    FETCHERS,
+    LOCKS,
+    REPLAY_ONLY,
+    SWITCHES,
+    RuleSet,
+    default_shrink_bumps,
+    word_of,
+)
 from isr_pipeline.scenarios.model import (
     TOPIC_KEYS,
     TOPICS,
+    Cluster,
     Scenario,
     Topic,
     apply,
@@ -41,6 +50,8 @@ Param = str | int | float | bool
 
 RELEASE = "cluster.release"
 MIN_ISR, UNCLEAN = TOPIC_KEYS
+REBALANCE = "auto.leader.rebalance.enable"
+PENDING_READS = "follower.fetch.pending.reads.insync.enable"
 
 MAIN_PARAMS = (
     RELEASE,
@@ -54,21 +65,12 @@ MAIN_PARAMS = (
     "num.replica.fetchers",
     UNCLEAN,
     "eligible.leader.replicas.version",
-    "follower.fetch.pending.reads.insync.enable",
+    PENDING_READS,
     "follower.fetch.process.time.max.ms",
 )
 """Parameters that are shown for every configuration, varied or not."""
 
 CONFIGURATIONS_MAX = 5000
-
-SWITCHED_BY: Mapping[str, str] = MappingProxyType(
-    {
-        "leader.imbalance.check.interval.seconds": "auto.leader.rebalance.enable",
-        "leader.imbalance.per.broker.percentage": "auto.leader.rebalance.enable",
-    }
-)
-"""What rules read only while another key is true -> that key."""
-
 
 class Configuration(Strict):
     """One configuration of an experiment.
@@ -265,34 +267,82 @@ def _digest(params: Mapping[str, Param]) -> str:
     return hashlib.sha256(line.encode()).hexdigest()[:12]
 
 
-def effective(params: Mapping[str, Param]) -> dict[str, Param]:
-    """Keep of the resolved values those that some rule reads, given the others."""
-    rule_set, controller = rule_set_of(str(params[RELEASE])), params["cluster.controller"]
+Resolved = Mapping[str, Param]
+Read = Callable[[RuleSet, Resolved], bool]
+
+
+def _kraft(_: RuleSet, params: Resolved) -> bool:
+    return params["cluster.controller"] == "kraft"
+
+
+def _zookeeper(_: RuleSet, params: Resolved) -> bool:
+    return params["cluster.controller"] == "zookeeper"
+
+
+def _rebalances(_: RuleSet, params: Resolved) -> bool:
+    return bool(params[REBALANCE])
+
+
+def _proposal(params: Resolved) -> Param:
+    """The answer to slow reads that is in effect: all but li-transfer have a key."""
     kip501 = params["rules.kip501"]
-    if not params["follower.fetch.pending.reads.insync.enable"] and kip501 != "li-transfer":
-        kip501 = "none"
-    kraft = controller == "kraft"
-    unread = set(UNREAD) | {"follower.fetch.pending.reads.insync.enable"}
-    unread |= {key for key, switch in SWITCHED_BY.items() if not params[switch]}
-    if kip501 != "s2":
-        unread |= {"follower.fetch.process.time.max.ms", "rules.s2_cooldown_ms"}
-    if not rule_set.message_lag:
-        unread.add("replica.lag.max.messages")
-    if not kraft or not rule_set.has_elr:
-        unread.add("eligible.leader.replicas.version")
-    if kraft:
-        unread |= {"zookeeper.session.timeout.ms", "service.isr_zk_write_ms"}
-        unread.add("leader.imbalance.per.broker.percentage")
-    else:
-        unread |= {"broker.session.timeout.ms", "broker.heartbeat.interval.ms"}
-    if not rule_set.async_isr:
-        unread.add("service.alter_partition_ms")
-    if rule_set.backoff_none:
-        unread.add("replica.fetch.backoff.ms")
-    if not rule_set.response_limit:
-        unread.add("replica.fetch.response.max.bytes")
-    kept = {key: value for key, value in params.items() if key not in unread}
-    return {**kept, "rules.kip501": kip501}
+    return kip501 if params[PENDING_READS] or kip501 == "li-transfer" else "none"
+
+
+def _solution_2(_: RuleSet, params: Resolved) -> bool:
+    return _proposal(params) == "s2"
+
+
+def _alters_partition(rule_set: RuleSet, params: Resolved) -> bool:
+    """Leaders send AlterPartition from 2.7 on; those that resign send it in every release."""
+    return rule_set.async_isr or _proposal(params) in ("s2", "li-transfer")
+
+
+def _elects_uncleanly(rule_set: RuleSet, params: Resolved) -> bool:
+    """KRaft's elections ask from 3.9 on; followers ask before they end their process, to 2.0."""
+    asked = rule_set.kraft_elects_uncleanly or rule_set.exits_over_truncation
+    return asked or _zookeeper(rule_set, params)
+
+
+READ_IF: Mapping[str, tuple[Read, ...]] = MappingProxyType(
+    {
+        "broker.heartbeat.interval.ms": (_kraft,),
+        "broker.session.timeout.ms": (_kraft,),
+        "eligible.leader.replicas.version": (_kraft, lambda rule_set, _: rule_set.has_elr),
+        PENDING_READS: (lambda *_: False,),  # rules.kip501 says what is in effect
+        "follower.fetch.process.time.max.ms": (_solution_2,),
+        "leader.imbalance.check.interval.seconds": (_rebalances,),
+        "leader.imbalance.per.broker.percentage": (_rebalances, _zookeeper),
+        "replica.fetch.backoff.ms": (lambda rule_set, _: not rule_set.backoff_none,),
+        "replica.fetch.response.max.bytes": (lambda rule_set, _: rule_set.response_limit,),
+        "replica.lag.max.messages": (lambda rule_set, _: rule_set.message_lag,),
+        "rules.s2_cooldown_ms": (_solution_2,),
+        "service.alter_partition_ms": (_alters_partition,),
+        "service.isr_zk_write_ms": (lambda rule_set, _: not rule_set.async_isr,),
+        UNCLEAN: (_elects_uncleanly,),
+        "zookeeper.session.timeout.ms": (_zookeeper,),
+    }
+)
+"""What rules do not always read -> the conditions, all of which must hold."""
+
+
+SWITCHED_BY: Mapping[str, str] = MappingProxyType(
+    {key: REBALANCE for key, conditions in READ_IF.items() if _rebalances in conditions}
+)
+"""What rules read only while another key is true -> that key."""
+
+
+def reads(name: str, params: Resolved) -> bool:
+    """Whether some rule reads a key, switch or service time, given all resolved values."""
+    key = name.removeprefix(f"{TOPICS}.")
+    rule_set = rule_set_of(str(params[RELEASE]))
+    return key not in UNREAD and all(one(rule_set, params) for one in READ_IF.get(key, ()))
+
+
+def effective(params: Resolved) -> dict[str, Param]:
+    """Keep of the resolved values those that some rule reads, given the others."""
+    kept = {name: value for name, value in params.items() if reads(name, params)}
+    return {**kept, "rules.kip501": _proposal(params)}
 
 
 # ------------------------------------------------------------------- what it comes to in a cluster
@@ -315,14 +365,22 @@ def effects_of(scenario: Scenario) -> Effects:
     read = {key: value for key, value in effective(params).items() if key not in _NAMES_ONLY}
     found: dict[str, Any] = dict(read)
     for name in SWITCHES:
-        if hasattr(rule_set, name) and f"rules.{name}" not in params:
+        if hasattr(rule_set, name) and f"rules.{name}" not in params and name not in REPLAY_ONLY:
             found[f"switch {name}"] = getattr(rule_set, name)
     for key in TOPIC_KEYS:
-        found[key] = of_topics(scenario, key, params[key], cluster.release)
-    own = [cluster.broker_settings.get(one, {}) for one in cluster.brokers]
+        if key in read:
+            found[key] = of_topics(scenario, key, params[key], cluster.release)
+    own = [_own_values(cluster, one) for one in cluster.brokers]
     for key in {key for mine in own for key in mine if key in read}:
         found[key] = [mine.get(key, read[key]) for mine in own]
     return tuple(sorted((key, str(value)) for key, value in found.items()))
+
+
+def _own_values(cluster: Cluster, broker: int) -> dict[str, Param]:
+    """Kafka keys and service times that a broker has of its own, by the names of overrides."""
+    times = cluster.broker_service.get(broker, {})
+    named = {f"service.{name}": time for name, time in times.items()}
+    return {**cluster.broker_settings.get(broker, {}), **named}
 
 
 def of_topics(scenario: Scenario, key: str, value: Param, release: str) -> list[Param]:

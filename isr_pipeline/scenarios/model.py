@@ -384,8 +384,8 @@ class Service(Strict):
     )
     alter_partition_ms: Ms = Field(
         default=30,
-        description="From the leader's decision about the ISR to its commit, from 2.7 on; 8 by "
-        "default under ZooKeeper.",
+        description="From the leader's decision about the ISR to its commit, from 2.7 on; before, "
+        "only from a leader's resignation (Solution 2, li-transfer). 8 by default under ZooKeeper.",
     )
     isr_zk_write_ms: Ms = Field(
         default=5,

@@ -170,6 +170,9 @@ def _keys(k: Mapping[str, Any], rule_set: RuleSet, controller: str) -> dict[str,
     cells = {cell: KEYS[name].in_kernel(k[name]) for name, cell in CELL_OF_KEY.items()}
     if not rule_set.response_limit:
         cells["fetch_response_max_bytes"] = INF
+    if rule_set.backoff_none:  # the cell is left to a thread whose requests are all out
+        backoff = KEYS["replica.fetch.backoff.ms"]
+        cells["fetch_backoff_us"] = backoff.in_kernel(backoff.default)
     if controller == "kraft":
         cells["session_timeout_us"] = us(k["broker.session.timeout.ms"])
         cells["heartbeat_us"] = us(k["broker.heartbeat.interval.ms"])
