@@ -1,0 +1,117 @@
+"""What the code says that rules read: one small scenario a key, switch and service time shows it.
+
+The scenarios are in ``reads.yaml``. Which names need one follows from the models, so that a new key
+without a row fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from isr_pipeline.errors import BudgetSpent, InputError
+from isr_pipeline.experiment.configurations import effects_of, resolved_params
+from isr_pipeline.kafka.broker_config import KEYS, UNREAD
+from isr_pipeline.kafka.own_rules import CHANGEABLE, text_of
+from isr_pipeline.kafka.releases import (
+    RELEASES,
+    REPLAY_ONLY,
+    RULE_SETS,
+    default_controller,
+)
+from isr_pipeline.scenarios.model import (
+    TOPIC_KEYS,
+    TOPICS,
+    Rules,
+    Scenario,
+    Service,
+    apply,
+    check_overrides,
+    parse_scenario,
+)
+from isr_pipeline.worlds.run import run
+
+ROOT = Path(__file__).parents[2]
+TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("reads.yaml").read_text("utf-8"))
+ROWS, SWITCHES = TABLE["rows"], TABLE["switches"]
+CLUSTERS = tuple(
+    (name, controller)
+    for name, one in RULE_SETS.items()
+    for controller in (("zookeeper", "kraft") if one.kraft else ("zookeeper",))
+)
+
+
+def names() -> set[str]:
+    """All that may count as read, by the models."""
+    return {
+        *(name for name in KEYS if name not in UNREAD),
+        *(f"{TOPICS}.{name}" for name in TOPIC_KEYS),
+        *(f"rules.{name}" for name in Rules.model_fields),
+        *(f"service.{name}" for name in Service.model_fields),
+    }
+
+
+def scenario_of(row: Mapping[str, Any], release: str, controller: str) -> Scenario:
+    """The scenario of a row of the table."""
+    if "file" in row:
+        raw = yaml.safe_load((ROOT / row["file"]).read_text("utf-8"))
+        raw.pop("expect", None)
+    else:
+        raw = {**TABLE["scenario"], "faults": TABLE["faults"][row.get("faults", "ordinary")]}
+    cluster = {**raw["cluster"], "release": release, "controller": controller}
+    return laid_over(parse_scenario({**raw, "cluster": cluster}, "reads"), row.get("set", {}))
+
+
+def laid_over(scenario: Scenario, overrides: Mapping[str, Any]) -> Scenario:
+    """The scenario under a configuration, as an experiment's file would have it."""
+    return apply(scenario, check_overrides(overrides, "reads", ""))
+
+
+def events(scenario: Scenario) -> list[dict[str, Any]]:
+    """What happens in a scenario."""
+    return run(scenario, events=True).events
+
+
+class TestShown:
+    """Every name that counts as read has a scenario in which it changes what happens."""
+
+    def test_no_name_is_missing(self) -> None:
+        """Keys, topics' keys, switches and service times have a row."""
+        assert set(ROWS) == names()
+
+    def test_no_switch_is_missing(self) -> None:
+        """Switches of a release have a row, or a reason why they have none."""
+        listed = [*SWITCHES, *TABLE["unshown"], *REPLAY_ONLY]
+        assert sorted(listed) == sorted(CHANGEABLE)
+
+    @pytest.mark.parametrize("name", sorted(ROWS))
+    def test_effects_differ_where_events_do(self, name: str) -> None:
+        """Two values give other events where the code says so, and the same events elsewhere."""
+        row, wrong, shown = ROWS[name], [], 0
+        for release, controller in CLUSTERS:
+            today = scenario_of(row, release, controller)
+            for under in row.get("under", [{}]):
+                one, other = (laid_over(today, {**under, name: it}) for it in row["values"])
+                differ = events(one) != events(other)
+                shown += differ
+                if differ != (effects_of(one) != effects_of(other)):
+                    wrong.append((release, controller, under))
+        assert wrong == []
+        assert shown > 0
+
+    @pytest.mark.parametrize("switch", sorted(SWITCHES))
+    def test_a_switch_of_a_release_decides(self, switch: str) -> None:
+        """With its other value the release does something else, and counts as another one."""
+        row = SWITCHES[switch]
+        release = row["release"]
+        controller = row.get("controller", default_controller(RULE_SETS[release]))
+        one = scenario_of(row, release, controller)
+        other = apply(one, {"cluster.release": text_of("other", release, {switch: row["value"]})})
+        assert effects_of(one) != effects_of(other)
+        assert events(one) != events(other)
