@@ -72,6 +72,7 @@ MAIN_PARAMS = (
 
 CONFIGURATIONS_MAX = 5000
 
+
 class Configuration(Strict):
     """One configuration of an experiment.
 

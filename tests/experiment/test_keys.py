@@ -80,6 +80,11 @@ class TestWhatIsSaid:
         )
         assert entry("zookeeper.session.timeout.ms").read_by == RELEASES
 
+    def test_of_a_change_of_the_isr(self) -> None:
+        """ZooKeeper's write is read to 2.6; whoever resigns asks the controller in all releases."""
+        assert entry("service.isr_zk_write_ms").read_by == RELEASES[:5]
+        assert entry("service.alter_partition_ms").read_by == RELEASES
+
     def test_nobody_reads(self) -> None:
         """Keys that no simulated rule reads say so."""
         assert all(entry(name).read_by == () for name in UNREAD)
