@@ -1,8 +1,9 @@
 """Somebody else's Airflow and Spark: the wheel, and nothing of ours in any environment.
 
 The home, the pool, a size of Spark's job and the notifier are in the Airflow Variable alone,
-Spark's master, its other settings and Airflow's own API in connections. Spark is a standalone cluster of two
-workers. A night, its acceptance and a backfill of two dates run there, and maintenance after them.
+Spark's master, its other settings and Airflow's own API in connections. Spark is a standalone
+cluster of two workers. A night, its acceptance and a backfill of two dates run there, and
+maintenance after them.
 `make airflow-test AIRFLOW=3.2` does it with another release of Airflow.
 """
 
