@@ -435,12 +435,15 @@ def experiment_check(
     _check_home()
     from isr_pipeline.experiment.configurations import configurations  # noqa: PLC0415
     from isr_pipeline.experiment.cost import cost_lines  # noqa: PLC0415
-    from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
+    from isr_pipeline.experiment.file import healthy_scenario, load_experiment  # noqa: PLC0415
+    from isr_pipeline.experiment.keys import unread_overrides  # noqa: PLC0415
     from isr_pipeline.verdicts.looks import reach_of  # noqa: PLC0415
     from isr_pipeline.verdicts.quantities import load_settings  # noqa: PLC0415
 
     experiment = load_experiment(name)
     listed = list(configurations(experiment))
+    set_by = {one.name: one.overrides for one in listed}
+    notes = [*unread_overrides(healthy_scenario(experiment), set_by)]
     cost = cost_lines(experiment, len(listed))
     reach = reach_of(experiment.panels.model_dump(), experiment.budget, load_settings())
     if as_json:
@@ -451,6 +454,7 @@ def experiment_check(
                 "file": experiment.where,
                 "panels": experiment.panels.model_dump(),
                 "configurations": [one.model_dump(mode="json", include=shown) for one in listed],
+                "notes": notes,
                 "cost": cost,
                 "alarm": reach.line,
             }
@@ -458,7 +462,7 @@ def experiment_check(
         return
     for configuration in listed:
         _say(f"{configuration.config_id}  {configuration.name}")
-    for line in (*cost, reach.line):
+    for line in (*notes, *cost, reach.line):
         _say(line)
 
 
@@ -729,6 +733,7 @@ def simulate(
 ) -> None:
     """Run one scenario through the kernel: a file, or a pair of a night."""
     _check_home()
+    from isr_pipeline.experiment.keys import unread_settings  # noqa: PLC0415
     from isr_pipeline.report.trace import simulated  # noqa: PLC0415
 
     given = settings or []
@@ -750,6 +755,8 @@ def simulate(
     apart = ("without --set", f"with {', '.join(given)}")
     titles = apart if given else ("baseline", "tonight")
     chosen, drawn = read(given), trace is not None
+    for line in unread_settings(chosen):
+        _note(line)
     try:
         story, results = simulated(chosen, read_before, titles, sampled=drawn, budget=event_budget)
     except BudgetSpent as spent:

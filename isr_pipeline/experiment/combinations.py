@@ -299,7 +299,11 @@ def _clash(one: Candidate, today: Scenario) -> str:
     try:
         check(_laid_over(today, one.set), one.name)
     except InputError as error:
-        return f"does not go with {error.field}={error.given}"
+        key = error.field.removeprefix("config.")
+        if key in KEYS:
+            named = "" if [*one.set] == [key] else f"{key}={error.given} "
+            return f"{named}has to be {error.allowed}"
+        return f"does not go with {key}={error.given}"
     return ""
 
 

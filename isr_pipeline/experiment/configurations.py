@@ -199,7 +199,7 @@ def _applied(healthy: Scenario, one: _Written, where: str) -> Scenario:
     try:
         check(applied, where)
     except InputError as error:
-        field = f"{one.at}.set.{error.field}"
+        field = f"{one.at}.set.{error.field.removeprefix('config.')}"
         raise InputError(where, field, error.given, error.allowed) from None
     check_size(applied, f"{where}: {one.at}")
     return applied

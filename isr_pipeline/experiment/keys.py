@@ -43,6 +43,7 @@ from isr_pipeline.scenarios.model import (
     Scenario,
     Service,
     Topic,
+    apply,
     parse_scenario,
 )
 
@@ -51,6 +52,9 @@ PROPOSALS = ("follower.fetch.pending.reads.insync.enable", "follower.fetch.proce
 
 BROKERS_LISTED = 3
 """Brokers whose own value is told; of more, only how many there are."""
+
+NAMES_SHOWN = 3
+"""Configurations that are named where a key is not read; of more, only how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -500,6 +504,59 @@ def why_not(key: str, today: Scenario) -> str:
     if key == "eligible.leader.replicas.version" and not rule_set_of(cluster.release).has_elr:
         return "a feature that the release does not have"
     return ""
+
+
+def unread(scenario: Scenario, keys: Iterable[str]) -> dict[str, str]:
+    """Find what is set and decides nothing in this cluster.
+
+    Args:
+        scenario: a cluster with a configuration laid over it.
+        keys: that somebody set; ``rules.``, ``service.`` and ``topics.`` among them.
+
+    Returns:
+        Key -> why nothing reads it.
+    """
+    params = resolved_params(scenario)
+    read = effective(params)
+    said = {key: why_not(key, scenario) for key in keys if key in params and key not in read}
+    kip501, in_effect = params["rules.kip501"], read["rules.kip501"]
+    if kip501 not in ("none", "li-transfer"):
+        said.pop(PROPOSALS[0], None)
+    off = f"{PROPOSALS[0]} is false" if kip501 != in_effect else f"rules.kip501 is {kip501}"
+    of_kip501 = dict.fromkeys(
+        (*PROPOSALS, "rules.s2_cooldown_ms"), f"a key that nothing reads while {off}"
+    )
+    return {key: of_kip501.get(key, why) for key, why in said.items()}
+
+
+def unread_settings(scenario: Scenario) -> Iterator[str]:
+    """Say of each key of a scenario that nothing in it reads why not, one sentence each.
+
+    Args:
+        scenario: its ``config``, and what brokers have of their own, is looked at.
+    """
+    own = (key for mine in scenario.cluster.broker_settings.values() for key in mine)
+    for key, why in unread(scenario, dict.fromkeys((*scenario.config, *own))).items():
+        yield f"{key}: {why}"
+
+
+def unread_overrides(
+    today: Scenario, configurations: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
+    """Say the same of what configurations set, with the names of those where it is so.
+
+    Args:
+        today: the cluster as it stands.
+        configurations: name of each -> its overrides.
+    """
+    where: dict[tuple[str, str], list[str]] = {}
+    for name, overrides in configurations.items():
+        for key, why in unread(apply(today, overrides), overrides).items():
+            where.setdefault((key, why), []).append(name)
+    for (key, why), names in where.items():
+        more = len(names) - NAMES_SHOWN
+        rest = f" and {more} more" if more > 0 else ""
+        yield f"{key}: {why} (in {', '.join(names[:NAMES_SHOWN])}{rest})"
 
 
 def all_have_own(key: str, today: Scenario) -> str:

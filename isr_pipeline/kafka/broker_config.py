@@ -8,7 +8,7 @@ effect there, so that a grid of keys can be crossed with releases.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -130,7 +130,7 @@ _ALL = (
     _ms("replica.lag.time.max.ms", "long", 30000, 2, earlier=_until(_BEFORE_2_5, 10000),
         note="from 2 on, because half of it is the period of the isr-expiration tick"),
     Key("replica.lag.max.messages", "long", 4000, 0, LONG_MAX, note="0.8.x only"),
-    _ms("replica.fetch.wait.max.ms", "int", 500),
+    _ms("replica.fetch.wait.max.ms", "int", 500, note="at most replica.lag.time.max.ms"),
     Key("replica.fetch.min.bytes", "int", 1),
     Key("replica.fetch.max.bytes", "int", 1048576),
     Key("replica.fetch.response.max.bytes", "int", 10485760, note="from 0.10.1 on (KIP-74)"),
@@ -172,6 +172,28 @@ _ALL = (
 KEYS: Mapping[str, Key] = MappingProxyType({key.name: key for key in _ALL})
 """Every key that a scenario or a configuration may name."""
 
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Two keys of one unit that Kafka checks together when a broker starts.
+
+    Attributes:
+        low: may be at most the value of ``high``.
+        high: the other key.
+        since: first release whose KafkaConfig checks it; every later one does.
+    """
+
+    low: str
+    high: str
+    since: str
+
+
+BOUNDS: tuple[Bound, ...] = (
+    # server/KafkaConfig.scala @ 0.8.1, 0.8.2.2, 0.10.2.0, 2.5.0, 3.9, trunk
+    Bound("replica.fetch.wait.max.ms", "replica.lag.time.max.ms", "0.8.1"),
+)
+"""A broker whose settings break one of them does not start."""
+
 UNREAD: frozenset[str] = frozenset(key.name for key in _ALL if not key.is_read)
 """Keys that a broker has and the simulated world does not read."""
 
@@ -190,6 +212,47 @@ def known(name: str) -> Key:
 def in_effect(rule_set: RuleSet, config: Mapping[str, Value]) -> dict[str, Value]:
     """Give every key's effective value: the given one, which was checked, else the default."""
     return {name: config.get(name, key.default_in(rule_set)) for name, key in KEYS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfBounds:
+    """What no broker starts with.
+
+    Attributes:
+        is_own: whether a broker's own settings say it, not those of the cluster.
+        key: that was given, or the other one of its `Bound`.
+        value: its value in effect; ``allowed``: what may stand there, in words.
+    """
+
+    is_own: bool
+    key: str
+    value: int
+    allowed: str
+
+
+def out_of_bounds(
+    rule_set: RuleSet, config: Mapping[str, Value], own: Mapping[str, Value]
+) -> Iterator[OutOfBounds]:
+    """Find what keeps a broker from starting.
+
+    Args:
+        rule_set: its release, which has the defaults.
+        config: the cluster's settings, checked.
+        own: the broker's own, which lie over them.
+    """
+    keys = in_effect(rule_set, {**config, **own})
+    for one in BOUNDS:
+        low, high = int(keys[one.low]), int(keys[one.high])
+        if low <= high:
+            continue
+        is_own = one.low in own or one.high in own
+        starts = f"no broker from {one.since} on starts with"
+        if one.low in (own if is_own else config):
+            allowed = f"at most {one.high} ({high}): {starts} more"
+            yield OutOfBounds(is_own, one.low, low, allowed)
+        else:
+            allowed = f"at least {one.low} ({low}): {starts} less"
+            yield OutOfBounds(is_own, one.high, high, allowed)
 
 
 def resolve(release: str, config: Mapping[str, Value]) -> dict[str, Value]:

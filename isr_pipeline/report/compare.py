@@ -34,7 +34,12 @@ from isr_pipeline.experiment.file import (
     healthy_scenario,
     standing_cluster,
 )
-from isr_pipeline.experiment.keys import own_values, short_of_replicas, why_not
+from isr_pipeline.experiment.keys import (
+    own_values,
+    short_of_replicas,
+    unread_overrides,
+    why_not,
+)
 from isr_pipeline.experiment.new_experiment import HORIZON_MS, SEED, WARMUP_MS
 from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.files.reading import parse_value
@@ -297,10 +302,14 @@ def _check_differ(a: dict[str, Any], b: dict[str, Any], asked: str, today: Scena
 
 
 def _notes(plan: Plan) -> tuple[str, ...]:
-    """Which topics and brokers do not take what was asked."""
+    """What was asked and nothing reads, and which topics and brokers do not take it."""
     today = healthy_scenario(plan.definition)
-    overrides = [one.overrides for one in plan.configurations]
-    return (*own_values(today, overrides), *short_of_replicas(today, overrides))
+    asked = {one.name.upper(): one.overrides for one in plan.configurations}
+    return (
+        *unread_overrides(today, asked),
+        *own_values(today, asked.values()),
+        *short_of_replicas(today, asked.values()),
+    )
 
 
 # ---------------------------------------------------------------------------- the answer

@@ -38,6 +38,7 @@ from isr_pipeline.kafka.broker_config import (
     LONG_MAX,
     ConfigKeyError,
     known,
+    out_of_bounds,
     resolve,
 )
 from isr_pipeline.kafka.own_rules import rule_set_of
@@ -627,6 +628,7 @@ class _Checker:
             allowed = f"less than horizon_ms ({shown(scenario.horizon_ms)})"
             self.refuse("warmup_ms", scenario.warmup_ms, allowed)
         self.cluster()
+        self.bounds()
         self.at = ()
         if not scenario.topics:
             self.refuse("topics", [], "a list of at least one topic")
@@ -671,6 +673,15 @@ class _Checker:
             if first >= period:
                 allowed = f"0 <= first tick < {period} (the tick's period)"
                 self.refuse("isr_expiration_phase_ms", first, allowed, str(broker))
+
+    def bounds(self) -> None:
+        cluster, config = self.scenario.cluster, self.scenario.config
+        for broker in cluster.brokers:
+            own = cluster.broker_settings.get(broker, {})
+            for one in out_of_bounds(rule_set_of(cluster.release), config, own):
+                of_broker = ("cluster", "broker_settings", str(broker))
+                self.at = of_broker if one.is_own else ("config",)
+                self.refuse(one.key, one.value, one.allowed)
 
     def brokers(self) -> str:
         return listed(self.scenario.cluster.brokers)

@@ -47,6 +47,27 @@ def test_what_does_not_fit_is_refused() -> None:
     )
 
 
+@pytest.mark.parametrize("kind", ["candidates", "grids"])
+def test_what_no_broker_starts_with_is_refused(kind: str) -> None:
+    """A fetch wait above the lag limit, which is the experiment's base here."""
+    setting = {"replica.fetch.wait.max.ms": 4001}
+    of_kind = {
+        "candidates": {"name": "c", "set": setting},
+        "grids": {
+            "name": "g",
+            "axes": {"num.io.threads": {"label": "io", "values": [4]}},
+            "set": setting,
+        },
+    }
+    with pytest.raises(InputError) as refused:
+        only(**{kind: [of_kind[kind]]})
+    assert str(refused.value) == (
+        f"{load_experiment('smoke').where}: groups[2].{kind}[0].set.replica.fetch.wait.max.ms: "
+        "4001; allowed: at most replica.lag.time.max.ms (4000): no broker from 0.8.1 on starts "
+        "with more"
+    )
+
+
 class TestShipped:
     """What the shipped experiments ask."""
 

@@ -4,16 +4,38 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from isr_pipeline.cli import app
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.keys import ABOUT, Entry, entries, found, lines
+from isr_pipeline.experiment.keys import (
+    ABOUT,
+    PROPOSALS,
+    Entry,
+    entries,
+    found,
+    lines,
+    unread,
+    unread_overrides,
+)
+from isr_pipeline.files.reading import parse_mapping
+from isr_pipeline.home import REPOSITORY
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
 from isr_pipeline.kafka.releases import RELEASES
-from isr_pipeline.scenarios.model import ProduceStream, Rules, Service, check_overrides
+from isr_pipeline.scenarios.model import (
+    ProduceStream,
+    Rules,
+    Service,
+    apply,
+    check_overrides,
+    parse_scenario,
+)
+
+PENDING, LIMIT = PROPOSALS
 
 
 def entry(name: str) -> Entry:
@@ -100,6 +122,73 @@ class TestWhatIsSaid:
         said = "\n".join(lines(found("rules.isr_lock")))
         assert "default       rw_precheck\n" in said
         assert re.search(r"completion in 0\.8\.2, 0\.9-0\.10\.1, 0\.10\.2-2\.0\n", said)
+
+
+class TestUnread:
+    """What is set and decides nothing."""
+
+    ELR = "eligible.leader.replicas.version"
+    SCENARIO = """
+scenario_id: x
+horizon_ms: 100
+cluster: {release: 3.7+, controller: kraft, brokers: [1, 2]}
+topics: [{name: t, partitions: 1, replication_factor: 2}]
+config: {eligible.leader.replicas.version: 1, replica.lag.time.max.ms: 9000}
+"""
+
+    @pytest.mark.parametrize(
+        ("overrides", "why"),
+        [
+            ({ELR: 1}, "a key that 3.7+ under kraft does not read"),
+            ({ELR: 1, "cluster.release": "4.0"}, None),
+            ({"background.threads": 3}, "a key that no simulated rule reads"),
+            ({"service.isr_zk_write_ms": 3}, "a key that 3.7+ under kraft does not read"),
+            ({"topics.min.insync.replicas": 1}, None),
+            ({"cluster.release": "3.3-3.6"}, None),
+            ({PENDING: True}, "a key that nothing reads while rules.kip501 is none"),
+            ({PENDING: True, "rules.kip501": "s1-doc"}, None),
+            ({PENDING: False, "rules.kip501": "s1-doc"}, None),
+            ({LIMIT: 9, PENDING: True, "rules.kip501": "s2"}, None),
+            (
+                {LIMIT: 9, "rules.kip501": "s2"},
+                f"a key that nothing reads while {PENDING} is false",
+            ),
+        ],
+    )
+    def test_why(self, overrides: dict[str, Any], why: str | None) -> None:
+        """A key of another release, of no rule, of a proposal that is off, or one that is read."""
+        today = parse_scenario({**parse_mapping(self.SCENARIO, "F"), "config": {}}, "F")
+        key = next(iter(overrides))
+        assert unread(apply(today, overrides), [key]) == ({key: why} if why else {})
+
+    def test_configurations_are_named(self) -> None:
+        """One line for each key and reason, with the first three configurations."""
+        today = parse_scenario({**parse_mapping(self.SCENARIO, "F"), "config": {}}, "F")
+        named = {name: {self.ELR: 1} for name in "abcde"}
+        named["new"] = {self.ELR: 1, "cluster.release": "4.1+"}
+        assert [*unread_overrides(today, named)] == [
+            f"{self.ELR}: a key that 3.7+ under kraft does not read (in a, b, c and 2 more)"
+        ]
+
+    def test_simulate_says_it(self, tmp_path: Path) -> None:
+        """A line on standard error, also where the outcome goes to standard output as JSON."""
+        file = tmp_path / "s.yaml"
+        file.write_text(self.SCENARIO)
+        done = CliRunner().invoke(app, ["simulate", str(file), "--json", "-"])
+        assert done.stderr == f"{self.ELR}: a key that 3.7+ under kraft does not read\n"
+        assert "outcome" in json.loads(done.stdout)
+
+    def test_experiment_check_says_it(self, tmp_path: Path) -> None:
+        """A line beside the costs, and one of `notes` in JSON."""
+        file = tmp_path / "mine.yaml"
+        candidate = f"      - {{name: old, set: {{cluster.release: 3.7+, {self.ELR}: 1}}}}\n"
+        smoke = (REPOSITORY / "config" / "experiments" / "smoke.yaml").read_text()
+        file.write_text(f"{smoke}\n  - name: more\n    candidates:\n{candidate}")
+        said = f"{self.ELR}: a key that 3.7+ under kraft does not read (in old)"
+        done = CliRunner().invoke(app, ["experiment", "check", str(file)], catch_exceptions=False)
+        assert said in done.stdout.splitlines()
+        done = CliRunner().invoke(app, ["experiment", "check", str(file), "--json"])
+        assert json.loads(done.stdout)["notes"] == [said]
 
 
 class TestCommand:

@@ -470,6 +470,20 @@ class TestRefused:
             ("release=3.9", "release 3.9: the same rules as today's 3.7+"),
             ("release=2.2", "release 2.2: does not go with cluster.controller=kraft"),
             (
+                "replica.fetch.wait.max.ms=10001",
+                (
+                    "replica.fetch.wait.max.ms=10001: has to be at most replica.lag.time.max.ms "
+                    "(10000): no broker from 0.8.1 on starts with more"
+                ),
+            ),
+            (
+                "replica.lag.time.max.ms=30",
+                (
+                    "replica.lag.time.max.ms=30: has to be at least replica.fetch.wait.max.ms (500): "
+                    "no broker from 0.8.1 on starts with less"
+                ),
+            ),
+            (
                 "release=3.7+,3.9,3.9.0,3.9.1",
                 (
                     "release 3.7+: the same rules as today's 3.7+; "

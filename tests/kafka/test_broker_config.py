@@ -3,11 +3,14 @@
 import pytest
 
 from isr_pipeline.kafka.broker_config import (
+    BOUNDS,
     KEYS,
+    Bound,
     ConfigKeyError,
+    out_of_bounds,
     resolve,
 )
-from isr_pipeline.kafka.releases import RELEASES
+from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
 
 
 class TestDefaults:
@@ -72,3 +75,17 @@ class TestRefused:
         with pytest.raises(ConfigKeyError) as caught:
             resolve("5.0", {})
         assert caught.value.allowed == ", ".join(RELEASES)
+
+
+class TestBounds:
+    """Keys that a broker checks together."""
+
+    @pytest.mark.parametrize("bound", BOUNDS, ids=lambda one: one.low)
+    def test_of_one_unit(self, bound: Bound) -> None:
+        """Both keys are there, and are compared as they are written."""
+        assert KEYS[bound.low].unit_us == KEYS[bound.high].unit_us
+
+    @pytest.mark.parametrize("release", RELEASES)
+    def test_defaults_start(self, release: str) -> None:
+        """Every release starts with its own defaults."""
+        assert [*out_of_bounds(RULE_SETS[release], {}, {})] == []

@@ -234,6 +234,11 @@ class TestCommand:
                 "background.threads=5",
                 "compare: B: background.threads=5 does the same as A (background.threads is a ",
             ),
+            (
+                "replica.fetch.wait.max.ms=99999",
+                "today",
+                "compare A: config.replica.fetch.wait.max.ms: 99999; allowed: at most ",
+            ),
             ("lag=3", "today", "compare A: lag: unknown key; allowed: "),
             ("today", f"{LAG}=abc", f"compare B: {LAG}: abc; allowed: a whole number 2.."),
             ("today", f"{LAG}=3,{LAG}=4", f"compare B: {LAG}: given twice; allowed: each key once"),
@@ -247,6 +252,13 @@ class TestCommand:
         with pytest.raises(InputError) as refused:
             compare(a, b, cluster="tiny", faults="smoke")
         assert str(refused.value).startswith(line)
+
+    def test_a_key_that_nothing_reads_is_told(self) -> None:
+        """3.7 to 3.9 have no ELR: the other key of B decides, and this one does nothing."""
+        b = f"release=3.9,eligible.leader.replicas.version=1,{SHORT}"
+        plan = comparing._plan("today", b, "tiny", "smoke", SCENARIOS, ())
+        said = "eligible.leader.replicas.version: a key that 3.7+ under kraft does not read (in B)"
+        assert said in comparing._notes(plan)
 
     @pytest.mark.parametrize(
         ("more", "line"),

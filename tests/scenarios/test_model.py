@@ -229,7 +229,7 @@ class TestLibrary:
 def test_phase_below_the_period(release: str, lag: int) -> None:
     """The first tick may lie anywhere below the period, and not at it."""
     period = lag if release in ("0.8.2", "0.9-0.10.1") else lag // 2
-    raw = good(config={"replica.lag.time.max.ms": lag})
+    raw = good(config={"replica.lag.time.max.ms": lag, "replica.fetch.wait.max.ms": 0})
     raw["cluster"] |= {"release": release, "controller": "zookeeper"}
     raw["cluster"]["isr_expiration_phase_ms"] = {"1001": period - 0.001}
     assert parse_scenario(raw, "F").cluster.isr_expiration_phase_ms == {1001: period - 0.001}

@@ -31,6 +31,7 @@ topics: [{name: t, partitions: 2, replication_factor: 2}]
 faults: [{kind: crash, broker: 1001, start_ms: 10}]
 """
 MS = "milliseconds >= 0 (below 2^50 microseconds)"
+LAG, WAIT = "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
 ALL_KINDS = ", ".join(KINDS)
 
 
@@ -440,6 +441,63 @@ CONFIG = [
 def test_config(config: str, line: str) -> None:
     """Kafka's keys, their types and ranges."""
     assert refusal(good(config=parse_mapping(config, "F"))) == f"F: config.{line}"
+
+
+class TestBounds:
+    """Keys that KafkaConfig checks together: the replicas' fetch wait, and the lag limit."""
+
+    @pytest.mark.parametrize(
+        ("config", "line"),
+        [
+            (
+                {WAIT: 30001},
+                (
+                    f"config.{WAIT}: 30001; allowed: at most {LAG} (30000): no broker from 0.8.1 on "
+                    "starts with more"
+                ),
+            ),
+            (
+                {LAG: 499},
+                (
+                    f"config.{LAG}: 499; allowed: at least {WAIT} (500): no broker from 0.8.1 on "
+                    "starts with less"
+                ),
+            ),
+            (
+                {WAIT: 2000, LAG: 1000},
+                (
+                    f"config.{WAIT}: 2000; allowed: at most {LAG} (1000): no broker from 0.8.1 on "
+                    "starts with more"
+                ),
+            ),
+        ],
+    )
+    def test_of_the_cluster(self, config: dict[str, int], line: str) -> None:
+        """The line stands at a key that was given, and names the other with its value."""
+        assert refusal(good(config=config)) == f"F: {line}"
+
+    def test_the_default_of_the_release(self) -> None:
+        """A wait that 4.1's lag limit of 30 s allows is above that of 2.2, which is 10 s."""
+        raw = good(config={WAIT: 20000})
+        parse_scenario(raw, "F")
+        raw["cluster"] |= {"release": "2.1-2.6", "controller": "zookeeper"}
+        assert refusal(raw).startswith(f"F: config.{WAIT}: 20000; allowed: at most {LAG} (10000)")
+
+    def test_of_one_broker(self) -> None:
+        """A broker's own lag limit has to fit the cluster's wait."""
+        raw = good(config={WAIT: 1000})
+        raw["cluster"]["broker_settings"] = {1002: {LAG: 999}}
+        assert refusal(raw).startswith(
+            f"F: cluster.broker_settings.1002.{LAG}: 999; allowed: at least {WAIT} (1000)"
+        )
+
+    def test_what_every_broker_has_of_its_own(self) -> None:
+        """What no broker takes from the cluster keeps none from starting."""
+        raw = good(config={WAIT: 1000, LAG: 999})
+        raw["cluster"]["broker_settings"] = {
+            broker: {LAG: 1000} for broker in raw["cluster"]["brokers"]
+        }
+        assert parse_scenario(raw, "F").config == {WAIT: 1000, LAG: 999}
 
 
 FILES = [

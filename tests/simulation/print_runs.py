@@ -62,6 +62,7 @@ def kip_501(kip501: str, **more: Any) -> Scenario:
         "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]},
         "config": {
             "replica.lag.time.max.ms": 400,
+            "replica.fetch.wait.max.ms": 400,
             "follower.fetch.pending.reads.insync.enable": True,
             "follower.fetch.process.time.max.ms": 600,
         },

@@ -61,10 +61,11 @@ class FromSeed:
         return self.random.choice(choices)
 
 
+_LAG, _WAIT = "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
 _CONFIG: dict[str, Sequence[Any]] = {
-    "replica.lag.time.max.ms": (500, 200, 1000, 2000, 3001),
+    _LAG: (500, 200, 1000, 2000, 3001),
     "replica.lag.max.messages": (4000, 5, 50),
-    "replica.fetch.wait.max.ms": (500, 20, 100),
+    _WAIT: (500, 20, 100),
     "replica.fetch.min.bytes": (1, 200, 5000),
     "replica.fetch.max.bytes": (1048576, 100, 1000),
     "replica.fetch.response.max.bytes": (10485760, 100, 2000),
@@ -111,6 +112,12 @@ _SERVICE: dict[str, Sequence[Any]] = {
 def _some(source: Source, fields: dict[str, Sequence[Any]]) -> dict[str, Any]:
     """Give about half of the fields a value."""
     return {name: source.of(of) for name, of in fields.items() if source.whole(0, 1)}
+
+
+def _config(source: Source) -> dict[str, Any]:
+    """Keys that brokers start with."""
+    config = {_LAG: 500, **_some(source, _CONFIG)}
+    return {**config, _WAIT: min(config.get(_WAIT, 500), config[_LAG])}
 
 
 def _topic(source: Source, name: str, brokers: list[int], horizon_ms: int) -> dict[str, Any]:
@@ -331,7 +338,7 @@ def raw_scenario(
             "brokers": brokers,
             "log_dirs_per_broker": source.of((1, 2)),
         },
-        "config": {"replica.lag.time.max.ms": 500, **_some(source, _CONFIG)},
+        "config": _config(source),
         "rules": _some(source, _RULES),
         "service": {
             **_some(source, _SERVICE),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.experiment.file import healthy_scenario
-from isr_pipeline.experiment.keys import own_values
+from isr_pipeline.experiment.keys import own_values, unread_overrides
 from isr_pipeline.report import charts, differences, words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
@@ -204,10 +204,11 @@ def hit(partitions: Year | None, minutes: Year | None) -> str:
 
 
 def _kept(data: NightData) -> list[str]:
-    """Who has a value of its own for what was asked about, and keeps it."""
+    """What was asked about and nothing reads, and who has a value of its own and keeps it."""
     ids = data.plan.asked
     asked = [one for one in data.plan.configurations if one.config_id in ids]
     changed = [words.differing(one, data.reference) for one in asked if one != data.reference]
     healthy = healthy_scenario(data.plan.definition)
     cluster = apply(healthy, data.reference.overrides)
-    return list(own_values(cluster, changed))
+    set_by = {one.name: one.overrides for one in asked}
+    return [*unread_overrides(healthy, set_by), *own_values(cluster, changed)]
