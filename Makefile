@@ -79,10 +79,10 @@ mutants: setup  ## change one rule at a time: every change must fail some test
 conform: setup  ## compare the simulator with what real brokers did
 	@$(RUN) $(BIN)/isr-pipeline conform
 
-contest: setup  ## how many planted regressions are found, and by whom else (hours; CONTEST_ARGS=--quick is shorter)
+contest: setup  ## how many planted regressions are found, and by whom else (hours; CONTEST_ARGS=--quick is shorter, --record keeps it)
 	@$(RUN) $(BIN)/python -m benchmarks.detection $(CONTEST_ARGS)
 
-bench: setup  ## how fast, beside bounds and other ways; where a night's time goes (PARTS='kernel loops scale spark night' BENCH_ARGS=--quick)
+bench: setup  ## how fast, beside bounds and other ways; where a night's time goes (PARTS='kernel loops scale spark night'; BENCH_ARGS=--quick, or --record to keep it)
 	@$(RUN) $(BIN)/python -m benchmarks.speed $(if $(PARTS),--parts '$(PARTS)') $(BENCH_ARGS)
 
 bench-plot: setup  ## the recorded speed over commits, a picture

@@ -733,7 +733,6 @@ def simulate(
 ) -> None:
     """Run one scenario through the kernel: a file, or a pair of a night."""
     _check_home()
-    from isr_pipeline.experiment.keys import unread_settings  # noqa: PLC0415
     from isr_pipeline.report.trace import simulated  # noqa: PLC0415
 
     given = settings or []
@@ -752,13 +751,11 @@ def simulate(
             return None
         return read([]) if given else _baseline_pair(night, experiment, scenario_id, config)
 
-    apart = ("without --set", f"with {', '.join(given)}")
-    titles = apart if given else ("baseline", "tonight")
+    apart = ("without --set", f"with {', '.join(given)}") if given else ("baseline", "tonight")
     chosen, drawn = read(given), trace is not None
-    for line in unread_settings(chosen):
-        _note(line)
+    _note_unread(chosen)
     try:
-        story, results = simulated(chosen, read_before, titles, sampled=drawn, budget=event_budget)
+        story, results = simulated(chosen, read_before, apart, sampled=drawn, budget=event_budget)
     except BudgetSpent as spent:
         raise BudgetSpent(spent.scenario_id, spent.budget, str(scenario or "")) from None
     _write_run(results[-1], json_out)
@@ -771,6 +768,13 @@ def simulate(
         from isr_pipeline.report.terminal import print_run  # noqa: PLC0415
 
         print_run(story, [one.outcome for one in results])
+
+
+def _note_unread(scenario: Any) -> None:
+    from isr_pipeline.experiment.keys import unread_settings  # noqa: PLC0415
+
+    for line in unread_settings(scenario):
+        _note(line)
 
 
 def _night_pair(

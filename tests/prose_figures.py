@@ -23,7 +23,6 @@ from scipy import stats
 from benchmarks import verdict_example
 from benchmarks.detection import draw, nights
 from benchmarks.findings.question import question
-from benchmarks.speed import record, sizing
 from isr_pipeline.blame import case, culprit
 from isr_pipeline.clusters import live
 from isr_pipeline.conformance import comparison
@@ -576,16 +575,6 @@ def _contest(page: str) -> Iterable[Claim]:
 
 def _intervals(page: str) -> Iterable[Claim]:
     """How the check of intervals is made."""
-    results = (ROOT / "benchmarks/results/coverage.jsonl").read_text()
-    coverage = json.loads(results.splitlines()[-1])
-    yield now(
-        page, "draws panels of {} from a pool of {} scenarios of `operators`",
-        coverage["panel"], coverage["scenarios"],
-    )  # fmt: skip
-    level = round(100 * coverage["one_sided_level"])
-    yield now(page, "one-sided at {} %, so {} % should hold", level, 100 - level)
-    yield now(page, "(2 cores, {} panels for each comparison", coverage["nights"])
-    yield from given(page, "the machine", "Measured on 2026-11-25 (2 cores")
     yield from dated(
         page, "2026-11-23", "benchmarks.coverage, the last line but one",
         "held in 90.6 % and their lower end in 83.1 %",
@@ -642,18 +631,6 @@ def _running() -> Iterable[Claim]:
     yield now(
         SIZING, "rows leave it in batches of {}, events of {}",
         pairs.ROWS_AT_ONCE, pairs.EVENTS_AT_ONCE,
-    )  # fmt: skip
-    core = sizing.usable(record.read(record.RESULTS))
-    assert core is not None
-    yield now(
-        page, "a core did {} pairs of 120 s on the cluster `default` in a second",
-        f"{core['pairs_per_core_s']:.3g}",
-    )  # fmt: skip
-    stored = core["bytes_per_pair"]
-    yield now(
-        page, "worker took {} MB, Java {} MB, and a pair {} bytes of outcomes and {} of events",
-        f"{core['worker_peak_rss_mb']:.0f}", f"{core['java_peak_rss_mb']:.0f}",
-        f"{stored['outcomes']:.0f}", f"{stored['events']:.0f}",
     )  # fmt: skip
     for text in (
         "100 brokers, 20000 partitions, replication factor 5 and 4 fetchers fit: 184000 entities",

@@ -74,6 +74,33 @@ class TestDead:
         """What is called, handed to a decorator, a case of an enumeration, or looked for."""
         assert list(lint.dead([source(text)])) == []
 
+    @pytest.mark.parametrize(
+        "other",
+        [
+            '"""Releases that `f` knows, and f itself."""\nother = 1\nother',
+            "import another  # f\nanother.f",
+            "from isr_pipeline.another import f",
+            "f = 1\nf",
+        ],
+    )
+    def test_the_same_word_is_no_use(self, other: str) -> None:
+        """A docstring, a comment, and another file's own name use nothing of this one."""
+        product = [source("def f(): ..."), source(other, "dags/y.py")]
+        assert len(list(lint.dead(product))) == 1
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            "import isr_pipeline.x as x\nx.f",
+            "from isr_pipeline import x\nx.f()",
+            'PRELOADED = ("isr_pipeline.x:f",)\nPRELOADED',
+            'path = f"{x.__name__}.f"\npath',
+        ],
+    )
+    def test_named_with_its_module(self, other: str) -> None:
+        """By an import, or by a text that somebody imports."""
+        assert list(lint.dead([source("def f(): ..."), source(other, "dags/y.py")])) == []
+
     def test_elsewhere(self) -> None:
         """Another file of the product may use it; a test is not asked."""
         used = source("from isr_pipeline.x import f", "dags/y.py")

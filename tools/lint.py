@@ -2,9 +2,10 @@
 
 * A function has at most 70 lines, its docstring among them.
 * A file has at most 1 000 lines.
-* What the product declares is used by the product: a name that stands only where it is declared,
-  or elsewhere in tests alone, is dead. Used is what is named anywhere else in the sources; what a
-  decorator hands to somebody (a command, a type told to numba) counts as used.
+* What the product declares is used by the product: a name that its code does not use, or tests
+  alone, is dead. A declaration of a file is used in that file or in one that imports it; a member,
+  wherever its name is used. Words of docstrings and comments use nothing. What a decorator hands
+  to somebody (a command, a type told to numba) counts as used.
 * A command of the Makefile runs every test: one selects each marker in each file that has it, and
   sets each environment variable that a skip asks for. None undoes a skip by platform, or always.
 """
@@ -17,7 +18,6 @@ import re
 import shlex
 import sys
 import tomllib
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,13 +33,14 @@ EVERYTHING = (*PRODUCT, "tests")
 LOOKED_FOR: dict[str, tuple[str, ...]] = {
     "ast": ("visit_*",),
     "pyproject.toml": ("NightPages",),
-    "Airflow": ("get_link", "fastapi_apps", "external_views"),
+    "Airflow": ("DAGS", "get_link", "fastapi_apps", "external_views"),
     "Great Expectations": (
         *("RowsKeepRule", "condition_metric_name", "condition_domain_keys", "condition_value_keys"),
         *("ExpectRowsToKeepRule", "map_metric", "success_keys", "args_keys"),
     ),
     "MkDocs": ("on_config", "on_files", "on_page_content", "on_page_markdown", "on_post_page"),
-    "numba": ("generic_resolve",),
+    "numba": ("generic", "generic_resolve"),
+    "pydantic": ("model_config",),
     "socketserver": ("handle", "daemon_threads"),
 }
 """Who looks for names that nothing of ours uses -> the names."""
@@ -49,7 +50,12 @@ FOR_TESTS: dict[str, str] = {
         ("BOUNDED", "PLANNED", "REPEATS", "NO_RULE"),
         "tests/simulation/test_fences.py finds every comparison of the kernel in one of them",
     ),
-    "INVARIANTS": "what the kernel's debug build checks has its words here",
+    **dict.fromkeys(
+        ("INVARIANTS", "remembered"), "what the kernel's debug build checks has its words here"
+    ),
+    "KINDS": "random scenarios have faults of every kind",
+    "NAMES": "tests/dags compare Airflow's tasks with the steps",
+    "WANTED": "tests/benchmarks compare causes.yaml with what is promised",
 }
 """Declarations of the product that only tests use -> why they stand there."""
 
@@ -122,12 +128,55 @@ def _names(node: ast.stmt) -> list[str]:
 
 
 def dead(product: list[Source]) -> Iterator[str]:
-    """Declarations that nothing else in the product names."""
-    words = Counter(word for one in product for word in re.findall(r"\w+", one.text))
+    """Declarations that no code of the product uses."""
+    used = {one.name: set(_used(one.tree)) for one in product}
+    imported = {one.name: set(_imported(one.tree)) for one in product}
+    texts = {name for one in product for name in _named_in_texts(one.tree)}
+    anywhere = texts.union(*used.values())
     for source in product:
+        module = source.name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        here = used[source.name].union(
+            *(used[name] for name, modules in imported.items() if module in modules)
+        )
+        of_file = {name for node in source.tree.body for name in _names(node)}
         for name, line in declared(source):
-            if words[name] == 1 and not _is_looked_for(name):
+            is_used = name in (here if name in of_file else anywhere) or f":{name}" in texts
+            if not is_used and not _is_looked_for(name):
                 yield f"{source.name}:{line}: {name} is declared and never used"
+
+
+def _used(tree: ast.Module) -> Iterator[str]:
+    """Names that code reads, calls, imports or gives as a keyword."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name):
+                yield name
+            case ast.keyword(arg=str(name)):
+                yield name
+            case ast.ImportFrom(names=names):
+                yield from (one.name for one in names)
+            case ast.Call(func=ast.Name(id="cast"), args=[ast.Constant(value=str(text)), *_]):
+                yield from re.findall(r"\w+", text)
+
+
+def _named_in_texts(tree: ast.Module) -> Iterator[str]:
+    """Names that a text consists of: alone, or as ``:name`` behind a module and ``:`` or ``.``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found = re.fullmatch(r"([\w.]*[.:])?(\w+)", node.value)
+            if found:
+                yield found[0] if found[1] is None else f":{found[2]}"
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """Dotted names of modules that code imports, and what may be one."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=str(module), names=names):
+                yield module
+                yield from (f"{module}.{one.name}" for one in names)
+            case ast.Import(names=names):
+                yield from (one.name for one in names)
 
 
 def _is_looked_for(name: str) -> bool:

@@ -228,6 +228,7 @@ def main() -> int:
     if not given.fill:
         for found in measure(names):
             record.append(found, RESULTS)
+            fill()  # a run may be cut off here, and the page shows every line
             print(f"{found['name']}: {_times(found['panel'])}, {_times(found['large'])}")
     fill()
     return 0

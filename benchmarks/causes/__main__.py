@@ -1,8 +1,8 @@
 """``python -m benchmarks.causes``: plant causes one at a time, and ask `blame` and `why` for them.
 
 Plants are kept line by line below the home, by the digest of the kernel, and a run goes on where it
-was cut off; ``--minutes`` ends it early. ``--record`` appends a line of what was played so far, and
-``--write`` puts the last line into docs/project/detection.md.
+was cut off; ``--minutes`` ends it early. ``--record`` appends a line of what was played so far and
+puts it into docs/project/detection.md; ``--write`` puts the last line there again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> int:
         kept = _kept(causes)
         if not given.record:
             _play(causes, kept, given.minutes, console)
-        return _record(causes, kept, console) if given.record or _is_whole(causes, kept) else 0
+        return _tell(causes, kept, console, record=given.record)
     except (InputError, Refused) as problem:
         console.print(f"[red]causes: {problem}")
         return 2
@@ -84,10 +84,6 @@ def _wanted(causes: Causes, played: list[dict[str, Any]]) -> Iterator[Planted]:
                 yield one
 
 
-def _is_whole(causes: Causes, kept: Path) -> bool:
-    return next(_wanted(causes, _read(kept)), None) is None
-
-
 def _play(causes: Causes, kept: Path, minutes: float, console: Console) -> None:
     """Play what is missing, each plant in the benchmark's own home."""
     kept.parent.mkdir(parents=True, exist_ok=True)
@@ -117,8 +113,8 @@ def _said(told: dict[str, Any]) -> str:
     return f"{told['plant']}: {named}, {first}, {told['seconds']:.0f} s"
 
 
-def _record(causes: Causes, kept: Path, console: Console) -> int:
-    """Append a line of what was played."""
+def _tell(causes: Causes, kept: Path, console: Console, *, record: bool) -> int:
+    """Print what was played so far, and keep it if that is wanted."""
     played = _read(kept)
     told: dict[str, Any] = {
         "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -131,10 +127,12 @@ def _record(causes: Causes, kept: Path, console: Console) -> int:
         "plants": played,
     }
     told["missed"] = missed(told)
-    with RESULTS.open("a", encoding="utf-8") as lines:
-        lines.write(json.dumps(told) + "\n")
     console.print(of_docs(told), markup=False)
-    console.print(f"one line appended to {RESULTS.name}; --write puts it into {PAGE.name}")
+    if record:
+        with RESULTS.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps(told) + "\n")
+        write()
+        console.print(f"one line appended to {RESULTS.name}, and written into {PAGE.name}")
     return 1 if told["missed"] else 0
 
 

@@ -12,7 +12,7 @@ import argparse
 import json
 import sys
 import time
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,10 @@ from benchmarks.coverage.pool import (
     Arm,
     read_pool,
 )
+from benchmarks.speed import record, sizing
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.plan import code_version
+from isr_pipeline.home import REPOSITORY
 from isr_pipeline.scenarios.panels import places
 from isr_pipeline.verdicts.comparison import (
     ONE_SIDED,
@@ -40,7 +42,9 @@ from isr_pipeline.verdicts.comparison import (
 from isr_pipeline.verdicts.quantities import VerdictSettings, load_settings
 from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN
 
-RESULTS = Path(__file__).parent.parent / "results" / "coverage.jsonl"
+RESULTS = REPOSITORY / "benchmarks" / "results" / "coverage.jsonl"
+PAGE = REPOSITORY / "docs" / "project" / "detection.md"
+BEGIN, END = "<!-- figures:coverage -->", "<!-- figures:coverage:end -->"
 
 PAIRS: tuple[tuple[Arm, Arm], ...] = (
     (("lag-10s", AS_DRAWN), ("today", AS_DRAWN)),
@@ -149,18 +153,41 @@ def measured(drawing: Drawing, size: int, nights: int, settings: VerdictSettings
     }
 
 
+def block(line: Mapping[str, Any]) -> str:
+    """The table of docs/project/detection.md, from a line of the results."""
+    level = round(100 * line["one_sided_level"])
+    rows = []
+    for metric, found in line["coverage"].items():
+        shares = (found["upper"], found["lower"], found["false_ok"])
+        cells = ["–" if one is None else f"{100 * one:.1f} %" for one in shares]
+        rows.append(f"| {metric} | {found['intervals']} | {' | '.join(cells)} |")
+    made = (
+        f"Measured on {line['measured_at'][:10]}: {line['nights']} panels of {line['panel']} for "
+        f"each comparison, from a pool of {line['scenarios']} scenarios. Each end is one-sided at "
+        f"{level} %, so {100 - level} % should hold."
+    )
+    head = "| metric | intervals | upper end holds | lower end holds | false `ok` |"
+    return "\n".join([made, "", head, "|---|---:|---:|---:|---:|", *rows])
+
+
+def filled(page: str) -> str:
+    """The page with the table of the last line."""
+    last = RESULTS.read_text(encoding="utf-8").splitlines()[-1]
+    return sizing.filled(page, block(json.loads(last)), BEGIN, END)
+
+
 def _share(part: int, whole: int) -> float | None:
     return round(float(part) / float(whole), 3) if whole else None
 
 
 def main() -> None:
-    """Measure, print a table and add a line to the results."""
+    """Measure and print a table; with ``--record``, add a line and write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
     parser.add_argument("--scenarios", type=int, default=3_000, help="size of the pool")
     parser.add_argument("--nights", type=int, default=100, help="panels drawn for each pair")
     parser.add_argument("--panel", type=int, default=200, help="scenarios of a panel")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--record", action="store_true", help="append a line, write the table")
     given = parser.parse_args()
     # the p-values of the comparison are not looked at: the fewest flips will do for them
     settings = load_settings().model_copy(
@@ -182,8 +209,9 @@ def main() -> None:
         "one_sided_level": ONE_SIDED,
         "coverage": found,
     }
-    with given.results.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+    if given.record:
+        record.append(line, RESULTS)
+        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

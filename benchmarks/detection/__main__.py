@@ -1,7 +1,8 @@
 """``python -m benchmarks.detection``: simulate the pool, play the nights, tell, record.
 
 Each stage is kept and resumed where it was cut off: the pool in files of 250 scenarios, the nights
-line by line. ``--write`` puts the last line into docs/trust.md and docs/project/detection.md.
+line by line. ``--record`` appends a line to the results, and puts it into docs/trust.md and
+docs/project/detection.md; ``--write`` puts the last one there again.
 """
 
 from __future__ import annotations
@@ -46,8 +47,7 @@ def main() -> int:
     given = _arguments()
     console = Console()
     if given.write:
-        for file in write():
-            console.print(f"written: {file}")
+        _write(console)
         return 0
     try:
         contest = load_contest()
@@ -66,11 +66,17 @@ def main() -> int:
     told = _record(contest, size, pool, played, given)
     console.print(of_trust(told), markup=False)
     console.print(of_docs(told), markup=False)
-    if not given.no_record:
+    if given.record:
         with RESULTS.open("a", encoding="utf-8") as lines:
             lines.write(json.dumps(told) + "\n")
-        console.print(f"one line appended to {RESULTS.name}; --write puts it into the pages")
+        console.print(f"one line appended to {RESULTS.name}")
+        _write(console)
     return 1 if told["missed"] else 0
+
+
+def _write(console: Console) -> None:
+    for file in write():
+        console.print(f"written: {file}")
 
 
 def _arguments() -> argparse.Namespace:
@@ -101,7 +107,7 @@ def _arguments() -> argparse.Namespace:
         help="play each regression with phases as drawn, too",
     )
     parser.add_argument("--pool-only", action="store_true", help="simulate, and stop")
-    parser.add_argument("--no-record", action="store_true", help="append no line to the results")
+    parser.add_argument("--record", action="store_true", help="append a line, write the tables")
     parser.add_argument("--write", action="store_true", help="write the tables, and stop")
     return parser.parse_args()
 
@@ -174,7 +180,7 @@ def _record(
     told: dict[str, Any] = {
         "edition": EDITION,
         "quick": bool(given.quick),
-        "arguments": sys.argv[1:],
+        "arguments": [one for one in sys.argv[1:] if one != "--record"],
         "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "commit": _commit(),
         "code_version": code_version(),

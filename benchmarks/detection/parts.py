@@ -72,35 +72,28 @@ class Part:
     Attributes:
         owner, name: the function that is replaced.
         without: makes of it what is there instead.
-        absence: in words.
     """
 
     owner: Any
     name: str
     without: Callable[[Function], Function]
-    absence: str
 
 
 PARTS: dict[str, Part] = {
-    "tests per stratum": Part(
-        comparison, "sign_flip", _pooled, "the sums of all scenarios alone are tested"
-    ),
-    "redraws": Part(
-        again, "again", lambda _: lambda metric, *_: metric, "what newly happens stays `suspect`"
-    ),
-    "60 phases after a hint": Part(Redraw, "leans", _saying(False), "20 phases decide"),
-    "the second statistic": Part(
-        comparison, "sign_flip", _keeping(0, 2), "no ranks (and no flags)"
-    ),
-    "second and third statistic": Part(
-        comparison, "sign_flip", _keeping(0), "the first sum alone, of all and of each stratum"
-    ),
-    "Tarone's choice": Part(
-        looks, "rejectable", _all_counted, "every test with a difference is counted"
-    ),
-    "bounded p-values": Part(
-        statistics._Column, "bounded", _saying(False), "random signs alone, up to `flips_max`"
-    ),
+    # the sums of all scenarios alone are tested
+    "tests per stratum": Part(comparison, "sign_flip", _pooled),
+    # what newly happens stays `suspect`
+    "redraws": Part(again, "again", lambda _: lambda metric, *_: metric),
+    # 20 phases decide
+    "60 phases after a hint": Part(Redraw, "leans", _saying(False)),
+    # no ranks (and no flags)
+    "the second statistic": Part(comparison, "sign_flip", _keeping(0, 2)),
+    # the first sum alone, of all and of each stratum
+    "second and third statistic": Part(comparison, "sign_flip", _keeping(0)),
+    # every test with a difference is counted
+    "Tarone's choice": Part(looks, "rejectable", _all_counted),
+    # random signs alone, up to `flips_max`
+    "bounded p-values": Part(statistics._Column, "bounded", _saying(False)),
 }
 """What is switched off, one at a time."""
 

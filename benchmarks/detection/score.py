@@ -263,12 +263,21 @@ def _plant(kind: Kind, truth: Truth, nights: list[Played]) -> dict[str, Any]:
     }
 
 
+BARS = {
+    "offline_1.5": 0.95,
+    "flaps_1.25": 0.95,
+    "p99_1.25": 0.95,
+    "p99_shift": 0.99,
+    "never": 1.0,
+}
+"""Sort of regression -> least share of the planted ones, phases drawn anew, that is to be found."""
+
+
 def missed(told: Mapping[str, Any]) -> list[str]:
     """Bars that were not met, in words, with by how much."""
     own = told["contestants"][OWN]
     found = []
-    bars = {"offline_1.5": 0.95, "flaps_1.25": 0.95, "p99_1.25": 0.95, "p99_shift": 0.99}
-    for what, least in {**bars, "never": 1.0}.items():
+    for what, least in BARS.items():
         share = own["anew"][what]
         if share["share"] is None:
             found.append(f"{what}: nothing planted is as large")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmarks.detection.arms import OWN
 from benchmarks.detection.nights import CONFIGURATIONS_TOGETHER
-from benchmarks.detection.score import ANEW, AS_DRAWN, TOGETHER
+from benchmarks.detection.score import ANEW, AS_DRAWN, BARS, TOGETHER
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.verdicts import quantities
 
@@ -30,6 +30,8 @@ MORE = {
     "p99_shift": "p99 + 2 ms and × 2, half of the population",
     "never": "must never happen",
 }
+SAID = {**COLUMNS, **MORE}
+"""Sort of regression -> how the pages call it."""
 
 
 SORTS = {
@@ -76,7 +78,7 @@ def of_docs(told: Mapping[str, Any]) -> str:
     lines = [_made(told), "", *_contestants(told), ""]
     lines.append(f"| isr-pipeline, `regressed` | {' | '.join(played.values())} |")
     lines.append(f"|---|{'---:|' * len(played)}")
-    for what, said in {**COLUMNS, **MORE}.items():
+    for what, said in SAID.items():
         cells = [_percent(own[sort][what], counted=True) for sort in played]
         lines.append(f"| {said} | {' | '.join(cells)} |")
     lines += ["", "Found by true ratio, phases drawn anew:", ""]
@@ -187,7 +189,19 @@ def _missed(told: Mapping[str, Any]) -> str:
     ]
     said = [_bar(one) for one in told["missed"]]
     missed = [f"Bars that are missed: {'; '.join(said)}."] if said else []
-    return " ".join([*(missed or ["Every bar is met."]), *small])
+    few = [*_met_by_few(told["contestants"][OWN][ANEW])]
+    proof = ["So few plants prove less than their bars ask.", *few] if few else []
+    return " ".join([*(missed or ["Every bar is met."]), *proof, *small])
+
+
+def _met_by_few(found: Mapping[str, Any]) -> Iterator[str]:
+    """Bars that are met, where the interval of so few regressions reaches below the bar."""
+    for what, least in BARS.items():
+        share = found[what]
+        low = share["interval"][0]
+        if share["share"] is not None and low < least <= share["share"]:
+            said = f"{SAID[what][0].upper()}{SAID[what][1:]}: {share['of']} planted"
+            yield f"{said}, at least {100 * low:.0f} % found (bar {100 * least:g} %)."
 
 
 def _bar(missed: str) -> str:
@@ -196,7 +210,7 @@ def _bar(missed: str) -> str:
     if found is None:
         return missed
     name, share, of, bar = found.groups()
-    said = {**COLUMNS, **MORE}.get(name, name)
+    said = SAID.get(name, name)
     return f"{said}, {100 * float(share):.3g} % of {of} (bar {100 * float(bar):g} %)"
 
 

@@ -1,8 +1,9 @@
-"""``python -m benchmarks.speed``: measure, print side by side, append a line, fill the pages.
+"""``python -m benchmarks.speed``: measure, and print side by side.
 
 python -m benchmarks.speed                    everything (about six minutes)
 python -m benchmarks.speed --parts kernel     one part: kernel, loops, scale, spark, night
-python -m benchmarks.speed --quick            small samples, nothing recorded
+python -m benchmarks.speed --quick            small samples
+python -m benchmarks.speed --record           append a line to the results, fill the pages
 """
 
 from __future__ import annotations
@@ -59,14 +60,22 @@ def main() -> int:
         console.print(f"  {time.monotonic() - started:.0f} s")
     for table in show.tables(found):
         console.print(table)
-    if given.quick or given.no_record or len(found.not_run) == len(record.PARTS):
+    if given.record and len(found.not_run) < len(record.PARTS):
+        _record(record.line(found, load), console)
+    else:
         console.print("nothing recorded")
-        return int(failed)
-    record.append(record.line(found, load))
+    return int(failed)
+
+
+def _record(line: dict[str, Any], console: Console) -> None:
+    """Keep a line, and write all that the pages show of it: they are compared with the newest."""
+    record.append(line)
     console.print(f"one line appended to {record.RESULTS.name}")
     if sizing.fill():
+        from benchmarks.speed import large  # noqa: PLC0415
+
+        large.fill()
         console.print(f"figures of {sizing.PAGE.name} filled in from it")
-    return int(failed)
 
 
 def _arguments() -> argparse.Namespace:
@@ -78,8 +87,9 @@ def _arguments() -> argparse.Namespace:
         default=list(record.PARTS),
         help=f"some of {','.join(record.PARTS)}; what is left out is null in the results",
     )
-    parser.add_argument("--quick", action="store_true", help="small samples, nothing recorded")
-    parser.add_argument("--no-record", action="store_true", help="append no line to the results")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--quick", action="store_true", help="small samples")
+    how.add_argument("--record", action="store_true", help="append a line, fill the pages")
     parser.add_argument("--experiment", help="whose newest night to read; any if not said")
     return parser.parse_args()
 

@@ -89,7 +89,7 @@ def main() -> int:
     given = parser.parse_args()
     lines = of_one_panel(record.read())
     if not lines:
-        print("speed.jsonl has no line: run `make bench`")
+        print("speed.jsonl has no line: run `make bench BENCH_ARGS=--record`")
         return 1
     draw(lines, given.to)
     print(f"{len(lines)} of {len(record.read())} lines (of this panel): {given.to}")

@@ -1,6 +1,6 @@
 """The figures in docs/project/sizing.md, from the newest line of results that has what they need.
 
-``python -m benchmarks.speed.sizing`` fills them in again; a full run of the benchmark does it too.
+``python -m benchmarks.speed.sizing`` fills them in again; a benchmark that is recorded does it too.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def main() -> int:
     """Run as a program; 1 without a line that has the figures."""
     if fill():
         return 0
-    print("no line of speed.jsonl has the kernel's and Spark's figures: run `make bench`")
+    print("no line has figures of the kernel and of Spark: run `make bench BENCH_ARGS=--record`")
     return 1
 
 

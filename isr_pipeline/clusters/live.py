@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from isr_pipeline.clusters.connection import Connection, describe_cluster
 from isr_pipeline.clusters.facts import LIVE, Facts, Source, of_a_topic, topic_name
@@ -43,8 +43,6 @@ _DEFAULT = "DEFAULT_CONFIG"
 _OF_ALL = "DYNAMIC_DEFAULT_BROKER_CONFIG"
 
 _RIGHTS = "Describe and DescribeConfigs on the cluster and on all topics"
-
-Answer = TypeVar("Answer")
 
 
 def read_live(

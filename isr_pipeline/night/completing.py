@@ -45,12 +45,6 @@ def configurations(night: str, experiment: str | None = None) -> list[str]:
     return []
 
 
-def releases() -> list[str]:
-    """Releases of Kafka whose jars were fetched."""
-    folder = Home.from_environment().path / "lab" / "releases"
-    return sorted(one.name for one in folder.glob("[0-9]*") if one.is_dir())
-
-
 def keys(ending: str = "") -> list[str]:
     """Kafka's keys that can be set.
 

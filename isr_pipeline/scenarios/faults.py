@@ -7,7 +7,7 @@ must end by the horizon; of the others only the beginning must lie within it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import Field
 
@@ -64,8 +64,6 @@ Partition = Annotated[int, PARTITION]
 Count = Annotated[int, COUNT]
 Topic = Annotated[str, TOPIC]
 Bool = Annotated[bool, BOOLEAN]
-
-_T = TypeVar("_T")
 
 
 def us(ms: float) -> int:

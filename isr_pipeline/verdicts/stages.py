@@ -149,7 +149,7 @@ def _against_reference(
 def _redrawn(
     plan: Plan, verdicts: tuple[ConfigVerdict, ...], look: Look, settings: VerdictSettings
 ) -> tuple[ConfigVerdict, ...]:
-    """What must never happen and did, drawn again in other phases; see :mod:`.redraw`."""
+    """What must never happen and did, drawn again in other phases by :func:`redraw`."""
     record = baselines.show(plan.experiment)
     assert record is not None, "something was compared, so there was a baseline"
     texts: dict[str, str] = {}

@@ -636,6 +636,20 @@ class TestTold:
         for said in (tell.of_trust(line), tell.of_docs(line)):
             assert "flaps ≥ × 1.25, 85.7 % of 7 (bar 95 %); never: nothing" in said
 
+    def test_a_bar_that_few_meet_says_how_few(self) -> None:
+        """All of one found may be chance; all of a hundred is none, and is not named."""
+        line = tell.last_line()
+        found = line["contestants"][tell.OWN][tell.ANEW]
+        for what in found:
+            found[what] = {"share": 1.0, "interval": [0.963, 1.0], "of": 100}
+        found["p99_shift"] = {"share": 1.0, "interval": [0.995, 1.0], "of": 800}
+        found["never"] = {"share": None, "interval": [0.0, 1.0], "of": 0}
+        assert "Every bar is met.\n" in f"{tell.of_trust(line)}\n"
+        found["offline_1.5"] = {"share": 1.0, "interval": [0.2065, 1.0], "of": 1}
+        few = "Offline ≥ × 1.5: 1 planted, at least 21 % found (bar 95 %)."
+        said = f"Every bar is met. So few plants prove less than their bars ask. {few}\n"
+        assert said in f"{tell.of_trust(line)}\n"
+
     def test_kept_bars_are_those_of_the_line(self) -> None:
         """What the last line calls missed follows from its own figures."""
         line = tell.last_line()

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import reference
 from benchmarks.speed import __main__ as program
-from benchmarks.speed import kernel, loops, night, plot, record, sizing, tree
+from benchmarks.speed import kernel, large, loops, night, plot, record, sizing, tree
 from benchmarks.speed import spark as on_spark
 from benchmarks.speed.arms import measured, ratios, sample, sampled_pairs
 from benchmarks.speed.spark_arm import (
@@ -444,10 +444,14 @@ class TestPages:
         with pytest.raises(ValueError, match="no <!-- figures"):
             sizing.filled("no marks", "figures")
 
-    def test_the_shipped_page_has_the_marks(self) -> None:
-        """`make bench` finds the place of its figures."""
+    def test_the_shipped_page_has_the_newest_figures(self) -> None:
+        """What was recorded last stands there: a recorded benchmark writes every block of it."""
         text = sizing.PAGE.read_text()
-        assert sizing.filled(text, "x") != text
+        line = sizing.usable(record.read(record.RESULTS))
+        assert line is not None
+        assert sizing.filled(text, sizing.block(line)) == text
+        plan = large.block(record.read(large.RESULTS)[-1], line)
+        assert sizing.filled(text, plan, large.BEGIN, large.END) == text
 
     def test_lines_of_one_panel_are_drawn_together(self, tmp_path: Path) -> None:
         """Another panel is another series, another machine is not; without a ratio, no point."""
@@ -491,7 +495,7 @@ class TestProgram:
         figures = night.NightFigures("e", "2026-11-19", "", "v", 8, {"plan": 2.0}, 2.0, 0.0)
         parts = {"kernel": broken, "night": lambda: figures}
         appended: list[dict[str, Any]] = []
-        monkeypatch.setattr("sys.argv", ["speed", "--parts", "kernel night"])
+        monkeypatch.setattr("sys.argv", ["speed", "--record", "--parts", "kernel night"])
         monkeypatch.setattr(program, "compile_kernel", lambda: None)
         monkeypatch.setattr(program, "_parts", lambda *_: parts)
         monkeypatch.setattr(record, "append", appended.append)
@@ -502,10 +506,13 @@ class TestProgram:
         assert line["ratios"]["kernel_over_bare_tree"] is None
         assert line["night_seconds"] == {"plan": 2.0}
 
-    def test_a_quick_run_leaves_no_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Small samples are for trying, not for comparing."""
+    @pytest.mark.parametrize("how", [[], ["--quick"]])
+    def test_nothing_is_kept_unless_it_is_asked(
+        self, how: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Who tries `make bench` has the same checkout afterwards, which the tests compare."""
         figures = night.NightFigures("e", "2026-11-19", "", "v", 8, {"plan": 2.0}, 2.0, 0.0)
-        monkeypatch.setattr("sys.argv", ["speed", "--quick", "--parts", "night"])
+        monkeypatch.setattr("sys.argv", ["speed", *how, "--parts", "night"])
         monkeypatch.setattr(program, "_parts", lambda *_: {"night": lambda: figures})
         monkeypatch.setattr(record, "append", lambda _: pytest.fail("recorded"))
         assert program.main() == 0

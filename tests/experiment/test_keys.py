@@ -164,7 +164,7 @@ config: {eligible.leader.replicas.version: 1, replica.lag.time.max.ms: 9000}
     def test_configurations_are_named(self) -> None:
         """One line for each key and reason, with the first three configurations."""
         today = parse_scenario({**parse_mapping(self.SCENARIO, "F"), "config": {}}, "F")
-        named = {name: {self.ELR: 1} for name in "abcde"}
+        named: dict[str, dict[str, Any]] = {name: {self.ELR: 1} for name in "abcde"}
         named["new"] = {self.ELR: 1, "cluster.release": "4.1+"}
         assert [*unread_overrides(today, named)] == [
             f"{self.ELR}: a key that 3.7+ under kraft does not read (in a, b, c and 2 more)"

@@ -479,8 +479,8 @@ class TestRefused:
             (
                 "replica.lag.time.max.ms=30",
                 (
-                    "replica.lag.time.max.ms=30: has to be at least replica.fetch.wait.max.ms (500): "
-                    "no broker from 0.8.1 on starts with less"
+                    "replica.lag.time.max.ms=30: has to be at least replica.fetch.wait.max.ms "
+                    "(500): no broker from 0.8.1 on starts with less"
                 ),
             ),
             (

@@ -452,8 +452,8 @@ class TestBounds:
             (
                 {WAIT: 30001},
                 (
-                    f"config.{WAIT}: 30001; allowed: at most {LAG} (30000): no broker from 0.8.1 on "
-                    "starts with more"
+                    f"config.{WAIT}: 30001; allowed: at most {LAG} (30000): no broker from 0.8.1 "
+                    "on starts with more"
                 ),
             ),
             (

@@ -22,8 +22,6 @@ CONTROLLER_ID = 100
 INTERNAL = "INTERNAL"
 CLIENT = "CLIENT"
 
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-
 OWN_KEYS = frozenset(
     {
         *("process.roles", "node.id", "broker.id", "listeners", "advertised.listeners"),
