@@ -733,7 +733,8 @@ def simulate(
 ) -> None:
     """Run one scenario through the kernel: a file, or a pair of a night."""
     _check_home()
-    from isr_pipeline.report.trace import simulated  # noqa: PLC0415
+    from isr_pipeline.report.trace import simulated, write_trace  # noqa: PLC0415
+    from isr_pipeline.scenarios.loading import load_scenario  # noqa: PLC0415
 
     given = settings or []
 
@@ -742,8 +743,6 @@ def simulate(
             return _night_pair(night, experiment, scenario_id, config, given)
         if scenario is None:
             raise InputError("simulate", "SCENARIO", "nothing", "a scenario file, or --night")
-        from isr_pipeline.scenarios.loading import load_scenario  # noqa: PLC0415
-
         return load_scenario(scenario, given)
 
     def read_before() -> Any:
@@ -753,28 +752,18 @@ def simulate(
 
     apart = ("without --set", f"with {', '.join(given)}") if given else ("baseline", "tonight")
     chosen, drawn = read(given), trace is not None
-    _note_unread(chosen)
     try:
         story, results = simulated(chosen, read_before, apart, sampled=drawn, budget=event_budget)
     except BudgetSpent as spent:
         raise BudgetSpent(spent.scenario_id, spent.budget, str(scenario or "")) from None
-    _write_run(results[-1], json_out)
+    _write_run(chosen, results[-1], json_out)
     if trace is not None:
-        from isr_pipeline.report.trace import write_trace  # noqa: PLC0415
-
         write_trace(story, results, trace)
         _note(f"drawn: {trace}")
     if json_out is None:
         from isr_pipeline.report.terminal import print_run  # noqa: PLC0415
 
         print_run(story, [one.outcome for one in results])
-
-
-def _note_unread(scenario: Any) -> None:
-    from isr_pipeline.experiment.keys import unread_settings  # noqa: PLC0415
-
-    for line in unread_settings(scenario):
-        _note(line)
 
 
 def _night_pair(
@@ -978,8 +967,12 @@ def _refuse_unknown(experiment: str | None) -> None:
         load_experiment(experiment)
 
 
-def _write_run(result: Any, out: str | None) -> None:
-    """Write a run as JSON if that is asked for; say how many of its events are not listed."""
+def _write_run(scenario: Any, result: Any, out: str | None) -> None:
+    """Write a run as JSON if asked; say what decided nothing, and what is not listed."""
+    from isr_pipeline.experiment.keys import unread_settings  # noqa: PLC0415
+
+    for line in unread_settings(scenario):
+        _note(line)
     if result.unlisted:
         _note(f"{len(result.events)} events are listed; {result.unlisted} later ones are not")
     if out is not None:
