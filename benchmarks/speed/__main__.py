@@ -75,7 +75,7 @@ def _record(line: dict[str, Any], console: Console) -> None:
         from benchmarks.speed import large  # noqa: PLC0415
 
         large.fill()
-        console.print(f"figures of {sizing.PAGE.name} filled in from it")
+        console.print(f"figures of {sizing.PAGE.name} written from the newest line that has them")
 
 
 def _arguments() -> argparse.Namespace:

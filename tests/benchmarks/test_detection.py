@@ -639,7 +639,7 @@ class TestTold:
     def test_a_bar_that_few_meet_says_how_few(self) -> None:
         """All of one found may be chance; all of a hundred is none, and is not named."""
         line = tell.last_line()
-        found = line["contestants"][tell.OWN][tell.ANEW]
+        found = line["contestants"][OWN][ANEW]
         for what in found:
             found[what] = {"share": 1.0, "interval": [0.963, 1.0], "of": 100}
         found["p99_shift"] = {"share": 1.0, "interval": [0.995, 1.0], "of": 800}
