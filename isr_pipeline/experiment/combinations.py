@@ -155,10 +155,11 @@ def read_release(text: str, where: str, field: str) -> str:
         What ``cluster.release`` has after files were read.
 
     Raises:
-        InputError: there is none of this name.
+        InputError: there is none of this name, or its file cannot be used.
     """
+    named = release_named(text, Path())
     try:
-        return str(check_overrides({RELEASE: release_named(text, Path())}, where, "")[RELEASE])
+        return str(check_overrides({RELEASE: named}, where, "")[RELEASE])
     except InputError:
         allowed = f"a release of Kafka, such as 3.9.1, or {', '.join(release_names())}"
         raise InputError(where, field, shown(text), allowed) from None

@@ -55,6 +55,9 @@ def validated(model: type[Model], raw: Any, where: str, at: Path_ = ()) -> Model
 def _input_error(model: type[BaseModel], error: Any, where: str, at: Path_) -> InputError:
     path, inner = _real_path(model, error["loc"])
     context = error.get("ctx", {})
+    cause = context.get("error")
+    if isinstance(cause, InputError):
+        return cause  # of another file, which this one names
     given = shown(error["input"])
     kind = error["type"]
     if kind == "extra_forbidden":

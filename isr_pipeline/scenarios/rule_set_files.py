@@ -81,7 +81,7 @@ def read_rule_set(path: Path, where: str) -> str:
     """Read a rule-set file: the text that holds all of it.
 
     Args:
-        path: the file; its name without the ending names the rule set.
+        path: the file; its name without the ending names the rule set, and may be no release's.
         where: how error lines call it.
 
     Raises:
@@ -92,6 +92,9 @@ def read_rule_set(path: Path, where: str) -> str:
     except InputError as error:
         raise InputError(where, error.field, error.given, error.allowed) from None
     written = validated(RuleSetFile, raw, where)
+    if rule_set_text(path.stem) is not None:
+        allowed = "a name that does not begin with a release's number"
+        raise InputError(where, "name", path.stem, allowed)
     try:
         return text_of(path.stem, written.base, written.switches)
     except RuleSetError as error:
@@ -136,18 +139,17 @@ def release_named(value: Any, folder: Path) -> Any:
     """
     if isinstance(value, float):
         value = str(value)  # 3.9 without quotes
-    if not isinstance(value, str) or value in RULE_SETS:
+    if not isinstance(value, str):
         return value
-    numbered = rule_set_text(value)
-    if numbered is not None:
-        return numbered
     if value.endswith(ENDINGS):
         path = folder / value
         return read_rule_set(path, str(path))
     path = config_dir() / "rule-sets" / f"{value}.yaml"
-    if "/" not in value and _is_file(path):
+    if "/" not in value and _is_file(path):  # before the releases: one of their names is refused
         return read_rule_set(path, str(path))
-    return value
+    if value in RULE_SETS:
+        return value
+    return rule_set_text(value) or value
 
 
 def _is_file(path: Path) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
 from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.combinations import read_release
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import load_experiment
+from isr_pipeline.scenarios.cluster_file import checked_cluster
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import canonical_json, scenario_from_json
 from isr_pipeline.scenarios.rule_set_files import read_rule_set, with_rule_sets
@@ -141,6 +144,29 @@ class TestRefusals:
         with pytest.raises(InputError) as again:
             load_scenario(scenario)
         assert str(again.value) == str(caught.value)
+
+    @pytest.mark.parametrize("name", ["4.1", "3.9.2", "4.0", "3.7+", "4.1-own"])
+    def test_named_as_a_release(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        """A file in config/rule-sets that has a release's name is refused, not left aside."""
+        monkeypatch.setenv("ISR_PIPELINE_CONFIG", str(tmp_path))
+        rules = {"base": "4.1+", "switches": {"expand_needs_lag": "always"}}
+        path = written(tmp_path / "rule-sets", f"{name}.yaml", rules)
+        refused = rf"^{re.escape(str(path))}: name: {re.escape(name)}; allowed: a name "
+        with pytest.raises(InputError, match=refused):
+            load_scenario(written(tmp_path, "s.yaml", scenario_of(name)))
+        with pytest.raises(InputError, match=refused):
+            read_release(name, "--ask", "release")
+        cluster = {"release": name, "controller": "kraft", "brokers": [{"id": 1}], "topics": []}
+        with pytest.raises(InputError, match=refused):
+            checked_cluster(cluster, "mine.yaml")
+
+    def test_a_path_to_one_named_as_a_release(self, tmp_path: Path) -> None:
+        """Nor may a file elsewhere pass for a release in tables and reports."""
+        written(tmp_path, "4.1.yaml", {"base": "4.1+", "switches": {"tick_divisor": 4}})
+        with pytest.raises(InputError, match=r"4\.1\.yaml: name: 4\.1; "):
+            load_scenario(written(tmp_path, "s.yaml", scenario_of("4.1.yaml")))
 
     def test_no_such_file(self, tmp_path: Path) -> None:
         """A path that leads nowhere is said with the path."""
