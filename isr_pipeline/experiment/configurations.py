@@ -27,6 +27,8 @@ from isr_pipeline.kafka.broker_config import UNREAD, resolve
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.releases import (
     FETCHERS,
+    KIP501_BEHIND_KEY,
+    KIP501_VARIANTS,
     LOCKS,
     REPLAY_ONLY,
     SWITCHES,
@@ -285,9 +287,10 @@ def _rebalances(_: RuleSet, params: Resolved) -> bool:
 
 
 def _proposal(params: Resolved) -> Param:
-    """The answer to slow reads that is in effect: all but li-transfer have a key."""
+    """The answer to slow reads that is in effect: some do nothing while their key is off."""
     kip501 = params["rules.kip501"]
-    return kip501 if params[PENDING_READS] or kip501 == "li-transfer" else "none"
+    is_behind_key = KIP501_VARIANTS[str(kip501)] in KIP501_BEHIND_KEY
+    return "none" if is_behind_key and not params[PENDING_READS] else kip501
 
 
 def _solution_2(_: RuleSet, params: Resolved) -> bool:

@@ -31,7 +31,7 @@ from isr_pipeline.files.models import Strict, check_of
 from isr_pipeline.files.words import close_or_all, counted, shown, with_list
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
 from isr_pipeline.kafka.own_rules import rule_set_of
-from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
+from isr_pipeline.kafka.releases import KIP501_BEHIND_KEY, KIP501_VARIANTS, RELEASES, RULE_SETS
 from isr_pipeline.scenarios.cluster_file import StreamEntry
 from isr_pipeline.scenarios.model import (
     KEYS_COMMAND,
@@ -520,7 +520,7 @@ def unread(scenario: Scenario, keys: Iterable[str]) -> dict[str, str]:
     read = effective(params)
     said = {key: why_not(key, scenario) for key in keys if key in params and key not in read}
     kip501, in_effect = params["rules.kip501"], read["rules.kip501"]
-    if kip501 not in ("none", "li-transfer"):
+    if KIP501_VARIANTS[str(kip501)] in KIP501_BEHIND_KEY:
         said.pop(PROPOSALS[0], None)
     off = f"{PROPOSALS[0]} is false" if kip501 != in_effect else f"rules.kip501 is {kip501}"
     of_kip501 = dict.fromkeys(

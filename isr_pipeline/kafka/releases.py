@@ -127,13 +127,9 @@ LOCKS: Final = {
     "rw_precheck": Lock.RW_PRECHECK,
 }
 FETCHERS: Final = {"legacy": Fetcher.LEGACY, "kip-461": Fetcher.KIP_461}
-KIP501_VARIANTS: Final = {
-    "none": Kip501.NONE,
-    "s1-doc": Kip501.S1_DOC,
-    "s1-pr": Kip501.S1_PR,
-    "s2": Kip501.S2,
-    "li-transfer": Kip501.LI_TRANSFER,
-}
+KIP501_VARIANTS: Final = {one.name.lower().replace("_", "-"): one for one in Kip501}
+KIP501_BEHIND_KEY: Final = (Kip501.S1_DOC, Kip501.S1_PR, Kip501.S2)
+"""Those that do nothing unless follower.fetch.pending.reads.insync.enable is on."""
 ELECTION_ORDERS: Final = {
     "assignment_order": ElectionOrder.ASSIGNMENT_ORDER,
     "isr_order": ElectionOrder.ISR_ORDER,
@@ -295,7 +291,7 @@ class Rules(ReleaseRules):
         shrink_bumps_leader_epoch: an ISR shrink begins a new leader epoch.
         election: the list that an election walks down.
         kip501: which answer to slow reads is in the code.
-        kip501_enabled: follower.fetch.pending.reads.insync.enable; li-transfer needs no key.
+        kip501_enabled: follower.fetch.pending.reads.insync.enable.
         elr: eligible.leader.replicas.version = 1 (KIP-966).
     """
 
@@ -553,7 +549,7 @@ def switches(
     Args:
         rule_set: the release.
         kip501: which answer to slow reads is in the code, a key of `KIP501_VARIANTS`.
-        kip501_enabled: follower.fetch.pending.reads.insync.enable; li-transfer needs no key.
+        kip501_enabled: follower.fetch.pending.reads.insync.enable.
         fetcher: a key of `FETCHERS`; None is the release's own.
         election: a key of `ELECTION_ORDERS`; None is the assignment's order, as in every release.
         isr_lock: a key of `LOCKS`; None is the release's own.

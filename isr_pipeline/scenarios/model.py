@@ -42,7 +42,7 @@ from isr_pipeline.kafka.broker_config import (
     resolve,
 )
 from isr_pipeline.kafka.own_rules import rule_set_of
-from isr_pipeline.kafka.releases import RULE_SETS
+from isr_pipeline.kafka.releases import KIP501_VARIANTS, RULE_SETS
 from isr_pipeline.scenarios.faults import (
     BROKER,
     COUNT,
@@ -321,13 +321,10 @@ class Cluster(Strict):
 class Rules(Strict):
     """Switches that are no Kafka key; null follows the release."""
 
-    kip501: Annotated[
-        Literal["none", "s1-doc", "s1-pr", "s2", "li-transfer"] | None,
-        one_of("none", "s1-doc", "s1-pr", "s2", "li-transfer"),
-    ] = Field(
+    kip501: Annotated[str | None, one_of(*KIP501_VARIANTS)] = Field(
         default=None,
-        description="Which answer to slow reads on the leader is in the code (KIP-501). All but "
-        "li-transfer also need follower.fetch.pending.reads.insync.enable.",
+        description="Which answer to slow reads on the leader is in the code (KIP-501). s1-doc, "
+        "s1-pr and s2 also need follower.fetch.pending.reads.insync.enable.",
     )
     s2_cooldown_ms: Annotated[float | None, MS] = Field(
         default=None,

@@ -17,7 +17,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.errors import BudgetSpent
-from isr_pipeline.kafka.releases import REPLAY_ONLY, SWITCHES, Kip501, Lock, Rules
+from isr_pipeline.kafka.releases import (
+    KIP501_BEHIND_KEY,
+    REPLAY_ONLY,
+    SWITCHES,
+    ElectionOrder,
+    Fetcher,
+    Kip501,
+    Lock,
+    Rules,
+)
 from isr_pipeline.simulation.world.columns import Table
 from isr_pipeline.simulation.world.states import Depends
 from isr_pipeline.simulation.world.tables import Event
@@ -46,6 +55,14 @@ _KEPT_CELLS = 1 << 22
 _CLOCKS = {Kip501.NONE: 0, Kip501.LI_TRANSFER: 0, Kip501.S1_PR: 1, Kip501.S1_DOC: 2, Kip501.S2: 2}
 """Which rules credit a follower with a later time. If no follower is ever late or outside the ISR,
 the result with the earlier times can be reused for the later ones."""
+
+_PROVEN: dict[str, set[int]] = {
+    "kip501": {*_CLOCKS},
+    "fetcher": {Fetcher.LEGACY, Fetcher.KIP_461},
+    "election": {ElectionOrder.ASSIGNMENT_ORDER, ElectionOrder.ISR_ORDER},
+}
+"""Values of switches that the proofs below are about. With any other, a new one, nothing is
+reused: the kernel may not note what it decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +150,7 @@ def reuse_order(scenario: Scenario) -> tuple[int, ...]:
     settings, _ = prepare(scenario, events=True)
     keys, rules = settings.keys, settings.choices.rules
     return (
-        _CLOCKS[_kip501(rules)],
+        _CLOCKS.get(_kip501(rules), len(_CLOCKS)),
         rules.kip501,
         keys["unclean_leader_election"],
         -rules.isr_lock,
@@ -144,9 +161,11 @@ def reuse_order(scenario: Scenario) -> tuple[int, ...]:
 def _can_reuse(done: _Done, other: Settings) -> bool:
     """Whether a simulation would have the same result under other settings.
 
-    Only keys of _KEYS, and switches of _RULES, may differ.
+    Only keys of _KEYS, and switches of _RULES, may differ; those of _PROVEN have a value of it.
     """
     mine = done.settings
+    if not (_is_proven(mine.choices.rules) and _is_proven(other.choices.rules)):
+        return False
     differing = (mine.choices.switches != other.choices.switches).nonzero()[0].tolist()
     rules = {SWITCHES[i] for i in differing} - REPLAY_ONLY
     if not rules <= _RULES or mine.like != other.like:
@@ -157,6 +176,11 @@ def _can_reuse(done: _Done, other: Settings) -> bool:
         and _nothing_depended(done, other, keys, rules)
         and _same_proposal(done, other)
     )
+
+
+def _is_proven(rules: Rules) -> bool:
+    """Whether the proofs are about every switch of a configuration."""
+    return all(getattr(rules, name) in values for name, values in _PROVEN.items())
 
 
 def _min_isr_was_met(done: _Done, other: Settings, keys: set[str], rules: set[str]) -> bool:
@@ -192,8 +216,8 @@ def _nothing_depended(done: _Done, other: Settings, keys: set[str], rules: set[s
 
 def _kip501(rules: Rules) -> Kip501:
     """The proposal in effect: Solutions 1 and 2 count no pending reads where their key is off."""
-    on = rules.kip501 == Kip501.LI_TRANSFER or rules.kip501_enabled
-    return rules.kip501 if on else Kip501.NONE
+    off = rules.kip501 in KIP501_BEHIND_KEY and not rules.kip501_enabled
+    return Kip501.NONE if off else rules.kip501
 
 
 def _same_proposal(done: _Done, other: Settings) -> bool:

@@ -13,7 +13,15 @@ from typing import Any, Protocol
 from hypothesis import strategies as st
 
 from isr_pipeline.kafka.own_rules import CHANGEABLE, RuleSetError, rule_set_of, text_of
-from isr_pipeline.kafka.releases import FETCHERS, LOCKS, RELEASES, Clock, Reset
+from isr_pipeline.kafka.releases import (
+    ELECTION_ORDERS,
+    FETCHERS,
+    KIP501_VARIANTS,
+    LOCKS,
+    RELEASES,
+    Clock,
+    Reset,
+)
 from isr_pipeline.scenarios.faults import KINDS
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 
@@ -89,10 +97,10 @@ _CONFIG: dict[str, Sequence[Any]] = {
     "follower.fetch.process.time.max.ms": (500, 50, 200),
 }
 _RULES: dict[str, Sequence[Any]] = {
-    "kip501": ("none", "s1-doc", "s1-pr", "s2", "li-transfer"),
+    "kip501": tuple(KIP501_VARIANTS),
     "s2_cooldown_ms": (0, 500),
     "fetcher": ("kip-461", "legacy"),
-    "election": ("assignment_order", "isr_order"),
+    "election": tuple(ELECTION_ORDERS),
     "isr_lock": ("none", "completion", "rw_always", "rw_precheck"),
     "shrink_bumps_leader_epoch": (False, True),
 }

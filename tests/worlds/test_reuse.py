@@ -10,12 +10,16 @@ in the array that the run before had left. To try more scenarios than here:
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from enum import IntEnum
 from typing import Any
 
 import pytest
 
 from isr_pipeline.errors import BudgetSpent, InputError
+from isr_pipeline.kafka.releases import ELECTION_ORDERS, FETCHERS, KIP501_VARIANTS
 from isr_pipeline.scenarios.model import Scenario, apply, parse_scenario
+from isr_pipeline.worlds.choices import choices_of
 from isr_pipeline.worlds.reuse import Simulations, reuse_order
 from isr_pipeline.worlds.run import run
 from tests.simulation.random_scenarios import FromSeed
@@ -36,10 +40,10 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     "zookeeper.session.timeout.ms": (600, 2000, 6000),
     "eligible.leader.replicas.version": (0, 1),
     "replica.lag.time.max.ms": (2000, 3000),
-    "rules.kip501": ("none", "s1-doc", "s1-pr", "s2", "s2", "li-transfer"),
+    "rules.kip501": (*KIP501_VARIANTS, "s2"),
     "rules.s2_cooldown_ms": (0, 500),
     "rules.fetcher": ("kip-461", "legacy"),
-    "rules.election": ("assignment_order", "isr_order"),
+    "rules.election": tuple(ELECTION_ORDERS),
     "rules.isr_lock": ("none", "rw_precheck", "rw_always"),
 }
 
@@ -107,6 +111,46 @@ def simulated(scenario: Scenario, *overrides: dict[str, Any]) -> int:
 
 S2 = {"rules.kip501": "s2", "follower.fetch.pending.reads.insync.enable": True}
 LIMIT = "follower.fetch.process.time.max.ms"
+
+
+class New(IntEnum):
+    """What somebody adds to an enumeration of switches."""
+
+    MEMBER = 99
+
+
+@pytest.fixture
+def new_member(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], None]]:
+    """Give a word of a switch a value that nothing of `worlds.reuse` has been told."""
+
+    def added(switch: str, word: str) -> None:
+        words: dict[str, Any] = {
+            "kip501": KIP501_VARIANTS,
+            "fetcher": FETCHERS,
+            "election": ELECTION_ORDERS,
+        }
+        monkeypatch.setitem(words[switch], word, New.MEMBER)
+        choices_of.cache_clear()
+
+    yield added
+    choices_of.cache_clear()
+
+
+class TestUnknown:
+    """A value that the proofs are not about."""
+
+    @pytest.mark.parametrize(
+        ("switch", "word"),
+        [("kip501", "li-transfer"), ("fetcher", "legacy"), ("election", "isr_order")],
+    )
+    def test_is_simulated(
+        self, new_member: Callable[[str, str], None], switch: str, word: str
+    ) -> None:
+        """In a healthy world as well, where a known one is reused."""
+        overrides: list[dict[str, Any]] = [{}, {f"rules.{switch}": word}]
+        assert simulated(simple(), *overrides) == 1
+        new_member(switch, word)
+        assert simulated(simple(), *overrides) == 2
 
 
 class TestWorth:
