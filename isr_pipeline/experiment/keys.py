@@ -13,7 +13,7 @@ the releases that a rule set stands for on it is there.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
@@ -506,7 +506,7 @@ def why_not(key: str, today: Scenario) -> str:
     return ""
 
 
-def unread(scenario: Scenario, keys: Iterable[str]) -> dict[str, str]:
+def unread(scenario: Scenario, keys: Collection[str]) -> dict[str, str]:
     """Find what is set and decides nothing in this cluster.
 
     Args:
@@ -522,6 +522,8 @@ def unread(scenario: Scenario, keys: Iterable[str]) -> dict[str, str]:
     kip501, in_effect = params["rules.kip501"], read["rules.kip501"]
     if KIP501_VARIANTS[str(kip501)] in KIP501_BEHIND_KEY:
         said.pop(PROPOSALS[0], None)
+    if "rules.kip501" in keys and kip501 != in_effect:
+        said["rules.kip501"] = f"a proposal that does nothing while {PROPOSALS[0]} is false"
     off = f"{PROPOSALS[0]} is false" if kip501 != in_effect else f"rules.kip501 is {kip501}"
     of_kip501 = dict.fromkeys(
         (*PROPOSALS, "rules.s2_cooldown_ms"), f"a key that nothing reads while {off}"

@@ -148,6 +148,11 @@ config: {eligible.leader.replicas.version: 1, replica.lag.time.max.ms: 9000}
             ({PENDING: True}, "a key that nothing reads while rules.kip501 is none"),
             ({PENDING: True, "rules.kip501": "s1-doc"}, None),
             ({PENDING: False, "rules.kip501": "s1-doc"}, None),
+            (
+                {"rules.kip501": "s1-doc", PENDING: False},
+                f"a proposal that does nothing while {PENDING} is false",
+            ),
+            ({"rules.kip501": "li-transfer"}, None),
             ({LIMIT: 9, PENDING: True, "rules.kip501": "s2"}, None),
             (
                 {LIMIT: 9, "rules.kip501": "s2"},
