@@ -7,7 +7,7 @@ PYTHON := $(or $(shell for one in python3 python3.14 python3.13 python3.12 pytho
 endif
 BIN := .venv/bin
 # Every program below starts in an environment of this project's own making.
-RUN := $(BIN)/python -I -X utf8 isr_pipeline/host/surroundings.py
+RUN := $(BIN)/python -I -X utf8 isr_pipeline/night/surroundings.py
 
 # Values of a night; empty = the default (tonight, the experiment `operators`, Spark on this machine).
 NIGHT ?=

@@ -20,7 +20,7 @@ from rich.table import Table
 from scipy.optimize import nnls
 
 from benchmarks import reference
-from isr_pipeline.compiling import use_kernel_cache
+from isr_pipeline.base.compiling import use_kernel_cache
 from isr_pipeline.scenarios.generator import FAULTS, QUIET, lasts_s
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 

@@ -25,7 +25,7 @@ from statistics import median
 
 from rich.console import Console
 
-from isr_pipeline.home import REPOSITORY, SHIPPED
+from isr_pipeline.base.home import REPOSITORY, SHIPPED
 
 ACCEPTED, QUIET, WORSE = "2026-11-01", "2026-11-02", "2026-11-03"
 KERNELS = "NUMBA_CACHE_DIR"

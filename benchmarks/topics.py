@@ -25,10 +25,10 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.speed import sizing
-from isr_pipeline.compiling import use_kernel_cache
+from isr_pipeline.base.compiling import use_kernel_cache
+from isr_pipeline.base.home import REPOSITORY, SHIPPED
+from isr_pipeline.base.version import commit
 from isr_pipeline.experiment.file import Experiment, load_experiment
-from isr_pipeline.home import REPOSITORY, SHIPPED
-from isr_pipeline.version import commit
 
 BROKERS, PARTITIONS, SCENARIOS = 20, 2_000, 48
 KEPT = (("orders", "metrics"), ("orders",), ("metrics",))
@@ -121,9 +121,9 @@ def arms(brokers: int, partitions: int, scenarios: int) -> Iterator[Arm]:
 
 def _arm(experiment: Experiment, topics: str) -> Arm:
     from isr_pipeline.experiment.configurations import configurations  # noqa: PLC0415
-    from isr_pipeline.outcomes.pairs import simulate_scenario  # noqa: PLC0415
     from isr_pipeline.scenarios.generator import draw_panel  # noqa: PLC0415
     from isr_pipeline.scenarios.model import parse_scenario  # noqa: PLC0415
+    from isr_pipeline.tables.pairs import simulate_scenario  # noqa: PLC0415
     from isr_pipeline.worlds.run import run  # noqa: PLC0415 - loads the kernel
 
     run(parse_scenario(dict(experiment.source.frame), experiment.where))
@@ -137,7 +137,7 @@ def _arm(experiment: Experiment, topics: str) -> Arm:
 
 def arm_of(rows: pd.DataFrame, topics: str, partitions: int, core_s: float) -> Arm:
     """Sum up the rows of the outcomes table that took so many core-seconds."""
-    from isr_pipeline.outcomes.summary import WHOLE_PANEL, summarize  # noqa: PLC0415
+    from isr_pipeline.tables.summary import WHOLE_PANEL, summarize  # noqa: PLC0415
 
     sides = dict(iter(rows.groupby("config_name")))
     values: dict[str, float] = {}

@@ -12,10 +12,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from isr_pipeline.compiling import use_kernel_cache
+from isr_pipeline.base.compiling import use_kernel_cache
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import load_experiment
-from isr_pipeline.home import REPOSITORY
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 

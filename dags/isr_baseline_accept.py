@@ -18,8 +18,8 @@ from typing import Any
 
 from airflow.sdk import DAG, task
 
-from isr_pipeline.orchestration.run_end import ACCEPT, leave, note_end, note_of_lines
-from isr_pipeline.orchestration.wiring import (
+from isr_pipeline.night.airflow.run_end import ACCEPT, leave, note_end, note_of_lines
+from isr_pipeline.night.airflow.wiring import (
     ACCEPT_PARAMS,
     BASELINE,
     POOL,

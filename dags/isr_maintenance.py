@@ -20,7 +20,7 @@ from typing import Any
 
 from airflow.sdk import DAG, CronTriggerTimetable, task
 
-from isr_pipeline.orchestration.wiring import (
+from isr_pipeline.night.airflow.wiring import (
     MAINTENANCE_PARAMS,
     Tag,
     check_params,
@@ -44,7 +44,7 @@ with DAG(
     @one_line_errors
     def prune_nights(**context: Any) -> None:
         """Remove all but the newest nights of each experiment."""
-        from isr_pipeline.orchestration.upkeep import prune_nights as prune  # noqa: PLC0415
+        from isr_pipeline.night.airflow.upkeep import prune_nights as prune  # noqa: PLC0415
 
         check_params(context, MAINTENANCE_PARAMS)
         prune(context["params"]["keep_nights"])
@@ -53,7 +53,7 @@ with DAG(
     @one_line_errors
     def remove_logs(**context: Any) -> None:
         """Remove the task logs of runs of these DAGs that are older."""
-        from isr_pipeline.orchestration.upkeep import remove_logs as remove  # noqa: PLC0415
+        from isr_pipeline.night.airflow.upkeep import remove_logs as remove  # noqa: PLC0415
 
         remove(context["params"]["keep_days"])
 
@@ -61,7 +61,7 @@ with DAG(
     @one_line_errors
     def clean_airflow(**context: Any) -> None:
         """Remove what is older from Airflow's database, where that is this home's own."""
-        from isr_pipeline.orchestration.upkeep import clean_airflow as clean  # noqa: PLC0415
+        from isr_pipeline.night.airflow.upkeep import clean_airflow as clean  # noqa: PLC0415
 
         clean(context["params"]["keep_days"])
 

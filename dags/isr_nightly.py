@@ -43,8 +43,8 @@ from airflow.sdk import DAG, CronTriggerTimetable, TaskGroup, TriggerRule, get_p
 from isr_pipeline.experiment.file import Nightly, nightlies
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
 from isr_pipeline.night import steps
-from isr_pipeline.orchestration.run_end import close, free_night, note_end, tell_end
-from isr_pipeline.orchestration.wiring import (
+from isr_pipeline.night.airflow.run_end import close, free_night, note_end, tell_end
+from isr_pipeline.night.airflow.wiring import (
     NIGHT_PARAMS,
     POOL,
     SETTINGS,

@@ -1,5 +1,5 @@
 """Tell, every morning, what a Kafka replication setting costs and whether it got worse."""
 
-from isr_pipeline.compiling import use_kernel_cache
+from isr_pipeline.base.compiling import use_kernel_cache
 
 use_kernel_cache()

@@ -19,11 +19,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from isr_pipeline import refusals
-from isr_pipeline.errors import BudgetSpent, InputError, Refused
-from isr_pipeline.home import DEFAULT_EXPERIMENT
-from isr_pipeline.host.surroundings import enter
+from isr_pipeline.base import refusals
+from isr_pipeline.base.errors import BudgetSpent, InputError, Refused
+from isr_pipeline.base.home import DEFAULT_EXPERIMENT
 from isr_pipeline.night import completing
+from isr_pipeline.night.surroundings import enter
 
 COMPLETING = "_ISR_PIPELINE_COMPLETE"
 """Variable that a shell sets when it asks for what may come next."""
@@ -140,7 +140,7 @@ Topics = Annotated[
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from isr_pipeline.version import version_line  # noqa: PLC0415
+        from isr_pipeline.base.version import version_line  # noqa: PLC0415
 
         typer.echo(version_line())
         raise typer.Exit
@@ -183,8 +183,8 @@ def _note(text: str) -> None:
 
 def _check_home() -> None:
     """Refuse a home that cannot hold compiled kernels, before any is compiled elsewhere."""
-    from isr_pipeline.home import Home  # noqa: PLC0415
-    from isr_pipeline.host.preconditions import check_home  # noqa: PLC0415
+    from isr_pipeline.base.home import Home  # noqa: PLC0415
+    from isr_pipeline.night.preconditions import check_home  # noqa: PLC0415
 
     check_home(Home.from_environment())
 
@@ -237,7 +237,7 @@ def night_run(
     load_experiment(experiment)
     load_settings()
     if in_process:
-        from isr_pipeline.orchestration.in_process import run_in_process as start  # noqa: PLC0415
+        from isr_pipeline.night.in_process import run_in_process as start  # noqa: PLC0415
     else:
         from isr_pipeline.night.runner import run_night as start  # noqa: PLC0415
     with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
@@ -260,7 +260,7 @@ def night_run(
 @night_app.command("list")
 def night_list(experiment: EveryExperiment = None, *, as_json: AsJson = False) -> None:
     """List all nights with their status."""
-    from isr_pipeline.home import Home  # noqa: PLC0415
+    from isr_pipeline.base.home import Home  # noqa: PLC0415
     from isr_pipeline.night.status import nights, read_status  # noqa: PLC0415
 
     _refuse_unknown(experiment)
@@ -406,8 +406,8 @@ def _list_files(kind: str, *, as_json: bool) -> None:
     """List the files of one folder of the configuration."""
     from dataclasses import asdict  # noqa: PLC0415
 
-    from isr_pipeline.files.reading import listed  # noqa: PLC0415
-    from isr_pipeline.home import config_dir  # noqa: PLC0415
+    from isr_pipeline.base.files.reading import listed  # noqa: PLC0415
+    from isr_pipeline.base.home import config_dir  # noqa: PLC0415
 
     folder = config_dir() / kind
     found = listed(folder)
@@ -502,8 +502,8 @@ def experiment_new(
         _propose(cluster, faults, as_json=as_json)
         return
     _check_home()
+    from isr_pipeline.base.progress import stages  # noqa: PLC0415
     from isr_pipeline.experiment.new_experiment import new_experiment  # noqa: PLC0415
-    from isr_pipeline.host.progress import stages  # noqa: PLC0415
 
     name = cluster if name is None else name
     with stages(f"experiment {name}") as say:
@@ -811,8 +811,8 @@ def why(
     as_json: AsJson = False,
 ) -> None:
     """Say where a configuration first does something else than in the baseline, and why."""
-    from isr_pipeline.blame.why import explain  # noqa: PLC0415
     from isr_pipeline.report.story import story_of  # noqa: PLC0415
+    from isr_pipeline.verdicts.blame.why import explain  # noqa: PLC0415
 
     found = explain(_case(night, config, experiment, metric))
     story = story_of(found)
@@ -837,9 +837,9 @@ def blame(
     as_json: AsJson = False,
 ) -> None:
     """Find the key or commit that makes a configuration differ from the baseline."""
-    from isr_pipeline.blame.culprit import Search  # noqa: PLC0415
-    from isr_pipeline.blame.lines import of_causes  # noqa: PLC0415
-    from isr_pipeline.host.progress import Progress  # noqa: PLC0415
+    from isr_pipeline.base.progress import Progress  # noqa: PLC0415
+    from isr_pipeline.verdicts.blame.culprit import Search  # noqa: PLC0415
+    from isr_pipeline.verdicts.blame.lines import of_causes  # noqa: PLC0415
 
     case = _case(night, config, experiment, metric)
     with Progress(f"trials of {case.config}") as progress:
@@ -853,8 +853,8 @@ def blame(
 
 def _case(night: str, config: str, experiment: str | None, metric: str | None) -> Any:
     """Return what is asked about."""
-    from isr_pipeline.blame.case import read_case  # noqa: PLC0415
     from isr_pipeline.night.status import check_night, find_experiment  # noqa: PLC0415
+    from isr_pipeline.verdicts.blame.case import read_case  # noqa: PLC0415
 
     date = check_night(night, "NIGHT")
     return read_case(find_experiment(date, experiment), date, config, metric)
@@ -891,7 +891,7 @@ def sources(
     as_json: AsJson = False,
 ) -> None:
     """List the sources that each rule cites: proposals, issues, files of Kafka."""
-    from isr_pipeline.sources import matching, report  # noqa: PLC0415
+    from isr_pipeline.conformance.sources import matching, report  # noqa: PLC0415
 
     cited = matching(text)
     if not cited:
@@ -913,7 +913,7 @@ def ui() -> None:
 @app.command(rich_help_panel=HERE)
 def doctor(*, as_json: AsJson = False) -> None:
     """Say what is wrong with this installation: Java, Spark, Airflow, home, MLflow, baselines."""
-    from isr_pipeline.host.doctor import examine  # noqa: PLC0415
+    from isr_pipeline.night.doctor import examine  # noqa: PLC0415
     from isr_pipeline.verdicts import baseline  # noqa: PLC0415
     from isr_pipeline.verdicts.quantities import load_settings  # noqa: PLC0415
 
@@ -936,8 +936,8 @@ def airflow(
     arguments: Annotated[list[str] | None, typer.Argument(help="Airflow's arguments.")] = None,
 ) -> None:
     """Run Airflow's own command line on this home."""
-    from isr_pipeline.home import Home  # noqa: PLC0415
-    from isr_pipeline.host.stack import environment  # noqa: PLC0415
+    from isr_pipeline.base.home import Home  # noqa: PLC0415
+    from isr_pipeline.night.stack import environment  # noqa: PLC0415
 
     _check_home()
     variables = environment(Home.from_environment())

@@ -2,7 +2,7 @@
 
 import sys
 
-from isr_pipeline.jobs.extend import main
+from isr_pipeline.night.spark.extend import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -23,24 +23,24 @@ from scipy import stats
 from benchmarks import verdict_example
 from benchmarks.detection import draw, nights
 from benchmarks.findings.question import question
-from isr_pipeline.blame import case, culprit
+from isr_pipeline.base.errors import BudgetSpent, Refused
 from isr_pipeline.clusters import live
 from isr_pipeline.conformance import comparison
 from isr_pipeline.conformance.observations import SHIPPED
-from isr_pipeline.errors import BudgetSpent, Refused
 from isr_pipeline.experiment import combinations, new_experiment
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import Experiment, load_experiment
 from isr_pipeline.experiment.stages import planned_stages
 from isr_pipeline.kafka import shutdown
 from isr_pipeline.kafka.broker_config import KEYS
-from isr_pipeline.orchestration import wiring
-from isr_pipeline.outcomes import pairs, summary
+from isr_pipeline.night.airflow import wiring
 from isr_pipeline.scenarios import cluster_file, faults, incidents, model
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.simulation import clients, controller, leader
 from isr_pipeline.simulation.world import tables
+from isr_pipeline.tables import pairs, summary
 from isr_pipeline.verdicts import stages
+from isr_pipeline.verdicts.blame import case, culprit
 from isr_pipeline.verdicts.comparison import ONE_SIDED
 from isr_pipeline.verdicts.quantities import load_settings
 from isr_pipeline.verdicts.record import LEANS_P
@@ -599,7 +599,7 @@ def _running() -> Iterable[Claim]:
     page = "docs/operations.md"
     yield now(page, "rescheduled every {} s", round(wiring.TURN.total_seconds()))
     yield from given(page, "dates of the example", "the nights 15, 16 and 17")
-    yield from dated("SECURITY.md", "today", "isr_pipeline/host/stack.py writes it so", "mode 600")
+    yield from dated("SECURITY.md", "today", "isr_pipeline/night/stack.py writes it so", "mode 600")
     deploy = "docs/deploy.md"
     compose = (ROOT / "docker-compose.yaml").read_text()
     assert '"--cores", "2", "--memory", "3g"' in compose

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Return a real session on two local cores."""
-    from isr_pipeline.host.spark_session import spark_session
+    from isr_pipeline.night.spark.spark_session import spark_session
 
     session = spark_session("tests", "local[2]")
     yield session

@@ -15,7 +15,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from isr_pipeline import cli
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.night import completing
 from isr_pipeline.report.terminal import print_night
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from isr_pipeline.compiling import compiled_digest, sources_digest
+from isr_pipeline.base.compiling import compiled_digest, sources_digest
 
 SAY_FOLDER = "import numba; print(numba.config.CACHE_DIR)"
 

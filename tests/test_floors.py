@@ -1,4 +1,4 @@
-"""The floors of the house: which room may import which, read from the sources."""
+"""The floors of the house: which folder may import which, read from the sources."""
 
 from __future__ import annotations
 
@@ -9,53 +9,31 @@ from pathlib import Path
 
 import pytest
 
+from tools.floors import BESIDE_THE_PACKAGE, FLOORS
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "isr_pipeline"
+FLOOR_OF = {folder.name: at for at, floor in enumerate(FLOORS, 1) for folder in floor}
 
-FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors",),
-    ("storage",),
-    ("home", "files"),
-    ("compiling",),
-    ("kafka", "host", "version", "sources", "kernels"),
-    ("simulation", "refusals"),
-    ("scenarios",),
-    ("worlds",),
-    ("clusters", "conformance"),
-    ("experiment",),
-    ("outcomes",),
-    ("verdicts", "validation"),
-    ("blame",),
-    ("report",),
-    ("tracking",),
-    ("night",),
-    ("jobs",),
-    ("orchestration",),
-    ("cli", "spark_jobs", "dags"),
-)
-"""Every room, lowest first. A room imports only rooms of floors below its own."""
-
-KEEPERS = {
-    "mlflow": (f"{PACKAGE}/tracking",),
-    "kafka": (f"{PACKAGE}/clusters", "tools/lab"),
-    "great_expectations": (f"{PACKAGE}/validation",),
-    "airflow": ("dags", f"{PACKAGE}/orchestration"),
-    "pyspark": (f"{PACKAGE}/host", f"{PACKAGE}/jobs"),
+KEEPERS: dict[str, tuple[str, ...]] = {
+    "airflow": ("dags", "isr_pipeline/night/airflow"),
+    "great_expectations": ("isr_pipeline/tables/validation",),
+    "kafka": ("isr_pipeline/clusters", "tools/lab"),
+    "mlflow": ("isr_pipeline/report/tracking",),
+    "pyspark": ("isr_pipeline/night/spark",),
 }
 """Library -> folders that may import it, at the top of a file or inside a function."""
 
-TOPS = ("spark_jobs", "dags")
-"""Rooms beside the package."""
+HEAVY = ("great_expectations", "mlflow", "numba", "pandas", "pyspark")
+"""Libraries that Airflow does not read when it reads the files of ``dags/``."""
 
-FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-
-MODULE_NAME = re.compile(rf"(?:{PACKAGE}|{'|'.join(TOPS)})(?:\.[a-z_][a-z0-9_]*)+")
+MODULE_NAME = re.compile(rf"(?:{PACKAGE}|{'|'.join(BESIDE_THE_PACKAGE)})(?:\.[a-z_][a-z0-9_]*)+")
 """A text that names a module of ours, or something in one."""
 
 
 def sources() -> list[Path]:
     """Every source file of the product (tests and benchmarks may import what they try)."""
-    folders = (PACKAGE, *TOPS, "tools")
+    folders = (PACKAGE, *BESIDE_THE_PACKAGE, "tools")
     return sorted(file for folder in folders for file in (ROOT / folder).rglob("*.py"))
 
 
@@ -76,27 +54,49 @@ def imports(file: Path) -> set[str]:
     return found
 
 
-def room_of(module: str) -> str | None:
-    """Room of a dotted name: ``isr_pipeline.kafka.replica`` is in ``kafka``; None if not ours."""
+def folder_of(module: str) -> str | None:
+    """Folder of a dotted name: ``isr_pipeline.kafka.replica`` is in ``kafka``; None if not ours."""
     parts = module.split(".")
-    if parts[0] in TOPS:
+    if parts[0] in BESIDE_THE_PACKAGE:
         return parts[0]
     return parts[1] if parts[0] == PACKAGE and len(parts) > 1 else None
 
 
-def room_of_file(file: Path) -> str:
-    """Room that a file belongs to."""
+def folder_of_file(file: Path) -> str:
+    """Folder that a file belongs to."""
     parts = file.relative_to(ROOT).with_suffix("").parts
     return parts[1] if parts[0] == PACKAGE else parts[0]
 
 
+def paths(file: Path) -> set[Path]:
+    """Source files of ours that a file names by a path, as it does to start one as a program.
+
+    A path is written as texts joined by ``/``, or as one text: ``isr_pipeline/night/stack.py``.
+    """
+    texts = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts.add(node.value)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            parts = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)]
+            texts.add("/".join(reversed([one for one in parts if isinstance(one, str)])))
+    places = [ROOT / base / text for base in ("", PACKAGE) for text in texts if _is_path(text)]
+    return {place for place in places if place.is_file()}
+
+
+def _is_path(text: str) -> bool:
+    return re.fullmatch(r"[\w/]+/\w+\.py", text) is not None
+
+
 def arrows() -> dict[tuple[str, str], list[str]]:
-    """(room, imported room) -> the files that make it."""
+    """(folder, folder that it imports or names by a path) -> the files that make it."""
     found: dict[tuple[str, str], list[str]] = {}
     for file in sources():
-        room = room_of_file(file)
-        for target in {room_of(module) for module in imports(file)} - {None, room}:
-            found.setdefault((room, str(target)), []).append(named(file))
+        folder = folder_of_file(file)
+        imported = {folder_of(module) for module in imports(file)}
+        named_by_path = {folder_of_file(place) for place in paths(file)}
+        for target in (imported | named_by_path) - {None, folder}:
+            found.setdefault((folder, str(target)), []).append(named(file))
     return found
 
 
@@ -114,22 +114,22 @@ def module_file(module: str) -> Path | None:
 class TestFloors:
     """Arrows go down."""
 
-    def test_every_room_has_a_floor(self) -> None:
-        """A new room is put into the table, which says what it may import."""
+    def test_every_folder_has_a_floor(self) -> None:
+        """A new folder is put into the table, which says what it may import."""
         files = [file for file in sources() if file.relative_to(ROOT).parts[0] != "tools"]
-        assert {room_of_file(file) for file in files} - {"__init__"} <= set(FLOOR_OF)
+        assert {folder_of_file(file) for file in files} - {"__init__"} == set(FLOOR_OF)
 
-    def test_no_import_runs_up_or_across(self) -> None:
-        """A room imports rooms of lower floors only; imports inside functions count."""
+    def test_no_arrow_runs_up_or_across(self) -> None:
+        """A folder imports folders of lower floors only; imports inside functions count."""
         wrong = {
-            f"{room} -> {target}": files
-            for (room, target), files in arrows().items()
-            if room in FLOOR_OF and FLOOR_OF[target] >= FLOOR_OF[room]
+            f"{folder} -> {target}": files
+            for (folder, target), files in arrows().items()
+            if folder in FLOOR_OF and FLOOR_OF.get(target, 0) >= FLOOR_OF[folder]
         }
         assert wrong == {}
 
-    def test_files_of_a_room_make_no_circle(self) -> None:
-        """Inside a room no chain of imports comes back to where it began."""
+    def test_files_of_a_folder_make_no_circle(self) -> None:
+        """Inside a folder no chain of imports comes back to where it began."""
         below = {
             file: {module_file(module) for module in imports(file)} - {None, file}
             for file in sources()
@@ -149,7 +149,16 @@ class TestFloors:
 
     def test_an_import_inside_a_function_counts(self) -> None:
         """The reader of imports walks the whole tree of a file."""
-        assert "isr_pipeline.outcomes.store" in imports(ROOT / PACKAGE / "night" / "show.py")
+        assert "isr_pipeline.tables.store" in imports(ROOT / PACKAGE / "night" / "show.py")
+
+    @pytest.mark.parametrize(
+        "written", ['ROOT / "isr_pipeline" / "night" / "stack.py"', '"isr_pipeline/night/stack.py"']
+    )
+    def test_a_path_counts(self, written: str, tmp_path: Path) -> None:
+        """So does a program that is started by its path."""
+        file = tmp_path / "starts.py"
+        file.write_text(f"PROGRAM = {written}\n")
+        assert paths(file) == {ROOT / PACKAGE / "night" / "stack.py"}
 
 
 class TestNamesInTexts:
@@ -184,11 +193,45 @@ class TestKeepers:
 
     @pytest.mark.parametrize("library", sorted(KEEPERS))
     def test_only_its_keeper_imports_it(self, library: str) -> None:
-        """Airflow, Spark, MLflow and Great Expectations stay in their rooms."""
+        """Airflow, Spark, MLflow and Great Expectations stay in their folders."""
+        keepers = tuple(f"{keeper}/" for keeper in KEEPERS[library])
         wrong = [
             named(file)
             for file in sources()
-            if not named(file).startswith(KEEPERS[library])
+            if not named(file).startswith(keepers)
             and any(name == library or name.startswith(f"{library}.") for name in imports(file))
         ]
         assert wrong == []
+
+    def test_a_dag_file_reads_no_heavy_library(self) -> None:
+        """Nothing that a file of ``dags/`` imports when it is read imports one of them."""
+        wrong, seen = [], set()
+        waiting = sorted((ROOT / "dags").glob("*.py"))
+        while waiting:
+            file = waiting.pop()
+            names = imported_when_read(file)
+            wrong += [f"{named(file)}: {name}" for name in names if name.split(".")[0] in HEAVY]
+            seen.add(file)
+            waiting += {found for name in names for found in module_files(name)} - seen
+        assert wrong == []
+
+
+def imported_when_read(file: Path) -> set[str]:
+    """Dotted names that a file imports at its top, those for types alone left out."""
+    found: set[str] = set()
+    for node in ast.parse(file.read_text()).body:
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+def module_files(module: str) -> set[Path]:
+    """File of a module of ours, with the packages that are read before it; empty if not ours."""
+    file = module_file(module)
+    if file is None:
+        return set()
+    above = file.relative_to(ROOT).parents
+    packages = {ROOT / folder / "__init__.py" for folder in above if folder.parts}
+    return {file} | {package for package in packages if package.is_file()}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 from tools.anchors import anchor
 
 PAGES = sorted(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,11 +12,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.reading import parse_mapping
+from isr_pipeline.base.home import SHIPPED
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import load_experiment
-from isr_pipeline.files.reading import parse_mapping
-from isr_pipeline.home import SHIPPED
 from isr_pipeline.scenarios.cluster_file import load_cluster_file, partitions_of
 from isr_pipeline.scenarios.rule_set_files import read_rule_set
 from tools import reference, schemas

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.home import REPOSITORY, Home
-from isr_pipeline.host import java
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import REPOSITORY, Home
+from isr_pipeline.night.spark import java
 
 
 def checkout(folder: Path) -> Path:
     """A checkout with nothing in it but what set-up reads."""
     (folder / "tools").mkdir(parents=True)
-    (folder / "isr_pipeline" / "host").mkdir(parents=True)
-    surroundings = "isr_pipeline/host/surroundings.py"
+    (folder / "isr_pipeline" / "night").mkdir(parents=True)
+    surroundings = "isr_pipeline/night/surroundings.py"
     for name in ("pyproject.toml", "uv.lock", "tools/setup.py", surroundings):
         shutil.copy(REPOSITORY / name, folder / name)
     return folder

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 from tools import site_pages
 from tools.site_pages import menu, origin, outside, place, rewritten
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 from tests.report.browser import DESK, PHONE, chromium, grave_faults, opened
 from tools.docs import SITE
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from isr_pipeline import sources
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.cli import app
-from isr_pipeline.errors import InputError
+from isr_pipeline.conformance import sources
 
 FILE = '''"""A file (KIP-1).
 

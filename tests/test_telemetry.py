@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 
 WATCHED = """
 import json, socket, sys, threading
@@ -33,7 +33,7 @@ print(json.dumps(sorted(set(asked))))
 """A program that notes every host that a library asks for by name."""
 
 TRACKING = """
-from isr_pipeline.tracking.client import connect
+from isr_pipeline.report.tracking.client import connect
 
 client = connect()
 experiment = client.create_experiment("x")
@@ -44,8 +44,8 @@ client.set_terminated(run.info.run_id)
 """A run in MLflow."""
 
 CHECKS = """
-from isr_pipeline.home import Home
-from isr_pipeline.validation.run import check
+from isr_pipeline.base.home import Home
+from isr_pipeline.tables.validation.run import check
 from tests.validation import tables
 
 plan = tables.tiny_plan(Home.from_environment().root, night="2026-11-19")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 
 NIGHT = "2026-10-06"
 

@@ -19,9 +19,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import load_experiment
-from isr_pipeline.home import REPOSITORY
 from isr_pipeline.verdicts import quantities, sentences
 from isr_pipeline.verdicts.quantities import ONE_REPLICA
 from isr_pipeline.verdicts.record import LOST, AgainstReference

@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.report.terminal import print_night
 
 KEPT = REPOSITORY / "benchmarks" / "results" / "example-night.json"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from playwright.sync_api import sync_playwright
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 from tools import example_night
 
 if TYPE_CHECKING:

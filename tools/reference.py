@@ -21,8 +21,8 @@ from isr_pipeline import cli
 from isr_pipeline.experiment import file as experiment_file
 from isr_pipeline.experiment.keys import entries, unit_of
 from isr_pipeline.experiment.stages import Budget
-from isr_pipeline.files.models import allowed_of
-from isr_pipeline.files.words import shown
+from isr_pipeline.base.files.models import allowed_of
+from isr_pipeline.base.files.words import shown
 from isr_pipeline.kafka.own_rules import CHANGEABLE, allowed_for, word_in
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS, ReleaseRules, RuleSet
 from isr_pipeline.scenarios import cluster_file
@@ -33,6 +33,7 @@ from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
 from isr_pipeline.scenarios.rule_set_files import RuleSetFile
 from tools import schemas
 from tools.anchors import anchor
+from tools.floors import BESIDE_THE_PACKAGE, FLOORS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -279,7 +280,19 @@ def commands() -> str:
     return "\n".join(said)
 
 
+def floors() -> str:
+    """Every folder with its floor, the highest first."""
+    rows = []
+    for number, floor in reversed(list(enumerate(FLOORS, 1))):
+        for folder in floor:
+            inside = "" if folder.name in BESIDE_THE_PACKAGE else "isr_pipeline/"
+            file = ".py" if folder.name == "cli" else "/"
+            rows.append((str(number), f"`{inside}{folder.name}{file}`", folder.holds))
+    return table(("floor", "folder", "what is in it"), rows)
+
+
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
+    "architecture.md": {"floors": floors},
     "experiment-file.md": {"fields": lambda: fields(EXPERIMENT)},
     "fault-profile.md": {
         "fields": lambda: fields(PROFILE),

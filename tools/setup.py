@@ -23,7 +23,7 @@ STAMP = VENV / ".set-up"
 UV_VERSION = "0.13.9"
 UV_OLDEST = (0, 9, 0)  # knows [tool.uv] exclude-dependencies
 PYTHON_OLDEST, PYTHON_TOO_NEW = (3, 11), (3, 15)
-SURROUNDINGS = ROOT / "isr_pipeline" / "host" / "surroundings.py"
+SURROUNDINGS = ROOT / "isr_pipeline" / "night" / "surroundings.py"
 PATH_REFUSED = {
     ":": "separates folders in PATH and in Java's class path",
     ",": "separates folders in Spark's settings",
@@ -208,7 +208,7 @@ def make_own_path_relative() -> None:
 
 def check_java(own: "list[str]") -> None:
     """Ask the installed package which Java Spark will use."""
-    command = own + [str(VENV / "bin" / "python"), "-m", "isr_pipeline.host.java"]
+    command = own + [str(VENV / "bin" / "python"), "-m", "isr_pipeline.night.spark.java"]
     run(command, "no Java runtime for Spark was found; set JAVA_HOME to a Java 17 or 21")
 
 

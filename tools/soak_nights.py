@@ -30,9 +30,9 @@ from typing import Any
 
 import psutil
 
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.experiment.file import dag_id_of
-from isr_pipeline.home import REPOSITORY
-from isr_pipeline.host.stack import free_port, stop_on_signals
+from isr_pipeline.night.stack import free_port, stop_on_signals
 
 FIRST = date(2026, 1, 1)
 READY_SECONDS_MAX = 600
@@ -428,7 +428,7 @@ def role(process: psutil.Process | None) -> str:
         words = " ".join(process.cmdline()[:40]) if process else ""
     except psutil.Error:
         words = ""
-    if "isr_pipeline.host.supervisor" in words:
+    if "isr_pipeline.night.supervisor" in words:
         return ROLES["together"]
     return next((name for part, name in ROLES.items() if part in words), "other")
 

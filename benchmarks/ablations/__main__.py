@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.ablations.arm import BASE
 from benchmarks.ablations.switches import NOT_SWITCHED, SWITCHES
 from benchmarks.speed import record, sizing
-from isr_pipeline.compiling import compiled_digest
-from isr_pipeline.home import REPOSITORY
-from isr_pipeline.version import commit
+from isr_pipeline.base.compiling import compiled_digest
+from isr_pipeline.base.home import REPOSITORY
+from isr_pipeline.base.version import commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

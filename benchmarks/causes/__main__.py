@@ -24,9 +24,9 @@ from rich.console import Console
 from benchmarks.causes.cases import Causes, Planted, commits, load_causes, settings
 from benchmarks.causes.play import Stage
 from benchmarks.causes.tell import PAGE, RESULTS, counted, missed, of_docs, write
-from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.plan import code_version, kernel_digest
-from isr_pipeline.home import Home
 
 
 def main() -> int:

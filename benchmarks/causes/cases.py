@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.detection.contest import Contest, load_contest, plants
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.models import Strict, validated
+from isr_pipeline.base.files.reading import read_mapping
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import load_experiment
-from isr_pipeline.files.models import Strict, validated
-from isr_pipeline.files.reading import read_mapping
 from tests.mutation.mutants import MUTANTS, Mutant
 
 FILE = Path(__file__).with_name("causes.yaml")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.kernels.source import PACKAGE, Source, read_package
 from tests.mutation.check import mutated
 from tests.mutation.mutants import Mutant

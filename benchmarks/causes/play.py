@@ -17,18 +17,18 @@ import pandas as pd
 
 from benchmarks.causes.cases import COMMIT, Causes, Planted
 from benchmarks.causes.history import Clone, Made, phases_anew
-from isr_pipeline.blame.case import Case, read_case
-from isr_pipeline.blame.culprit import Search
-from isr_pipeline.blame.why import Explanation, explain
-from isr_pipeline.errors import Refused
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.files.reading import read_mapping
+from isr_pipeline.base.home import SHIPPED, Home
 from isr_pipeline.experiment.plan import Plan, code_version, make_plan
-from isr_pipeline.files.reading import read_mapping
-from isr_pipeline.home import SHIPPED, Home
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.kernels.source import Source, libraries_here, read_package, write_archive
-from isr_pipeline.outcomes import store
 from isr_pipeline.scenarios.generator import draw_panel
+from isr_pipeline.tables import store
 from isr_pipeline.verdicts import acceptance, baseline
+from isr_pipeline.verdicts.blame.case import Case, read_case
+from isr_pipeline.verdicts.blame.culprit import Search
+from isr_pipeline.verdicts.blame.why import Explanation, explain
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.record import NightVerdict, Status
 from isr_pipeline.worlds.columns import COLUMNS

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "causes.jsonl"
 PAGE = REPOSITORY / "docs" / "project" / "detection.md"

@@ -28,9 +28,9 @@ from benchmarks.coverage.pool import (
     read_pool,
 )
 from benchmarks.speed import record, sizing
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.plan import code_version
-from isr_pipeline.home import REPOSITORY
 from isr_pipeline.scenarios.panels import places
 from isr_pipeline.verdicts.comparison import (
     ONE_SIDED,

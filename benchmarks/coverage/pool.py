@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.detection.pool import refactored
+from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.file import Experiment, Panels, load_experiment
 from isr_pipeline.experiment.plan import kernel_digest
-from isr_pipeline.home import Home
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN

@@ -34,7 +34,7 @@ from benchmarks.detection.nights import (
 from benchmarks.detection.pool import Pool, load_pool, make_pool
 from benchmarks.detection.score import ANEW, missed, scored, sort_of
 from benchmarks.detection.tell import EDITION, RESULTS, of_docs, of_trust, write
-from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.verdicts.quantities import load_settings
 

@@ -11,12 +11,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.models import Strict, validated
+from isr_pipeline.base.files.reading import read_mapping
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import Experiment, Panels, load_experiment
 from isr_pipeline.experiment.plan import kernel_digest
-from isr_pipeline.files.models import Strict, validated
-from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.kafka.own_rules import text_of
 from isr_pipeline.kafka.releases import NEWEST
 from isr_pipeline.scenarios.model import check_overrides

@@ -23,7 +23,7 @@ from benchmarks.detection.kept import judge_and_keep, kept_rows
 from benchmarks.detection.nights import CONFIGURATIONS, Kind, columns_of, judging_digest, night_of
 from benchmarks.detection.parts import ALL, PARTS, Judged, judged
 from benchmarks.detection.pool import Pool, load_pool, make_pool
-from isr_pipeline.home import Home
+from isr_pipeline.base.home import Home
 from isr_pipeline.verdicts.quantities import load_settings
 from isr_pipeline.verdicts.record import Status
 

@@ -25,7 +25,7 @@ from benchmarks.detection.contest import Size, load_contest
 from benchmarks.detection.draw import Night, draw_night
 from benchmarks.detection.kept import judge_and_keep, kept_rows
 from benchmarks.detection.pool import Pool, load_pool
-from isr_pipeline.home import Home
+from isr_pipeline.base.home import Home
 from isr_pipeline.verdicts.quantities import VerdictSettings, load_settings
 from isr_pipeline.worlds.columns import METRICS
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.base.home import REPOSITORY, Home
 
 VERSION = "0.8.0"
 WEEK = 7

@@ -22,10 +22,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.detection.contest import NOTHING, Arm, Contest, Size, arms, pool_digest
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.file import Experiment
 from isr_pipeline.experiment.plan import code_version
-from isr_pipeline.home import Home
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.kernels.source import Source, read_package
 from isr_pipeline.scenarios.generator import draw_scenario

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.detection.arms import OWN
 from benchmarks.detection.nights import CONFIGURATIONS_TOGETHER
 from benchmarks.detection.score import ANEW, AS_DRAWN, BARS, TOGETHER
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.verdicts import quantities
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "detection.jsonl"

@@ -17,8 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks.findings import panel, picture, record, show
 from benchmarks.findings.question import QUESTIONS, question
-from isr_pipeline.compiling import use_kernel_cache
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.compiling import use_kernel_cache
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.worlds import ready
 

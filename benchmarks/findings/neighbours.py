@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.findings.panel import PANEL
 from benchmarks.findings.question import question
-from isr_pipeline.compiling import use_kernel_cache
+from isr_pipeline.base.compiling import use_kernel_cache
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json

@@ -44,7 +44,7 @@ def outcomes(experiment: Experiment, count: int) -> Iterator[list[dict[str, Any]
     Raises:
         RuntimeError: a simulation broke; names the pair.
     """
-    from isr_pipeline.outcomes.pairs import processes, simulate_scenario  # noqa: PLC0415
+    from isr_pipeline.tables.pairs import processes, simulate_scenario  # noqa: PLC0415
 
     arms = configurations(experiment)
     with processes(count) as simulate:
@@ -66,7 +66,7 @@ def summaries(
     Returns:
         configuration -> the summary table's rows, one for each metric; without the reference.
     """
-    from isr_pipeline.outcomes.summary import WHOLE_PANEL, summarize  # noqa: PLC0415
+    from isr_pipeline.tables.summary import WHOLE_PANEL, summarize  # noqa: PLC0415
 
     table = pd.DataFrame(list(rows))
     sides = {str(name): own for name, own in table.groupby("config_name")}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.findings import show
 from benchmarks.findings.question import SHOWN
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

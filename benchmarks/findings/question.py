@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.words import close_or_all
 from isr_pipeline.experiment.file import load_experiment
-from isr_pipeline.files.words import close_or_all
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.file import Experiment

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.findings import neighbours, show
 from benchmarks.findings.panel import Ratio
 from benchmarks.findings.question import question
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.experiment.plan import code_version
-from isr_pipeline.home import REPOSITORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

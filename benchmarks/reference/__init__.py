@@ -14,9 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isr_pipeline.base.files.reading import read_mapping
 from isr_pipeline.experiment.configurations import configurations as resolve
 from isr_pipeline.experiment.file import ClusterFile, load_experiment
-from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.scenarios.cluster_file import read_cluster
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest

@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from benchmarks.speed import record, scale, sizing
-from isr_pipeline.home import REPOSITORY
-from isr_pipeline.outcomes.events import Kept, event_table
-from isr_pipeline.outcomes.pairs import EVENTS_PER_PAIR
-from isr_pipeline.outcomes.schemas import EVENTS
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.scenarios.model import parse_scenario
+from isr_pipeline.tables.events import Kept, event_table
+from isr_pipeline.tables.pairs import EVENTS_PER_PAIR
+from isr_pipeline.tables.schemas import EVENTS
 from isr_pipeline.worlds.reuse import Simulations
 
 if TYPE_CHECKING:

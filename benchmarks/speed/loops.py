@@ -37,8 +37,8 @@ from benchmarks import reference
 from benchmarks.speed.arms import Measured, measured, ratios
 from benchmarks.speed.tree import periods_of
 from isr_pipeline import simulation
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.experiment.file import scenario_frame
-from isr_pipeline.home import REPOSITORY
 from isr_pipeline.kafka.rows import Cells
 from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.simulation.world import tables

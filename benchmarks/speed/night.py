@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from isr_pipeline.home import Home
+from isr_pipeline.base.home import Home
 from isr_pipeline.night.status import nights, read_status
 
 if TYPE_CHECKING:

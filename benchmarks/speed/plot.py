@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.speed import record
 from benchmarks.speed.show import WORDS
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -32,7 +32,7 @@ _reported_until = 0.0
 
 def install() -> None:
     """Wrap what a pair is made of, and the task around it."""
-    from isr_pipeline.outcomes import pairs  # noqa: PLC0415 - in Spark's worker only
+    from isr_pipeline.tables import pairs  # noqa: PLC0415 - in Spark's worker only
     from isr_pipeline.worlds import encoder, reuse  # noqa: PLC0415 - likewise
 
     for module, name, part in (

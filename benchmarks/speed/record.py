@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import reference
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.experiment.plan import code_version
-from isr_pipeline.home import REPOSITORY
 
 if TYPE_CHECKING:
     from benchmarks.speed.arms import Measured

@@ -25,8 +25,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.speed.arms import Measured, measured, ratios
-from isr_pipeline.errors import BudgetSpent
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.errors import BudgetSpent
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.scenarios.model import apply, parse_scenario
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.reuse import Simulations

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from benchmarks.speed.record import BARS, Figures, ratios_of
-from isr_pipeline.home import DEFAULT_EXPERIMENT
+from isr_pipeline.base.home import DEFAULT_EXPERIMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

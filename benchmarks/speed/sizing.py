@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.speed import record
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Self
 
 from benchmarks.speed.arms import Measured, measured, ratios
 from benchmarks.speed.spark_arm import Slice, SliceRun
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 
 if TYPE_CHECKING:
     from types import TracebackType

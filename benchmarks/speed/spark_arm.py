@@ -26,10 +26,10 @@ from benchmarks import reference
 from benchmarks.speed import probe
 from benchmarks.speed.arms import STRIDE
 from isr_pipeline.experiment.plan import Plan, Shard
-from isr_pipeline.host.spark_session import spark_session
-from isr_pipeline.jobs.simulate import PRELOADED, simulate_part
-from isr_pipeline.outcomes import parts, store
-from isr_pipeline.outcomes.schemas import SCENARIOS
+from isr_pipeline.night.spark.simulate import PRELOADED, simulate_part
+from isr_pipeline.night.spark.spark_session import spark_session
+from isr_pipeline.tables import parts, store
+from isr_pipeline.tables.schemas import SCENARIOS
 from isr_pipeline.worlds.ready import compile_kernel
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def _asked() -> Iterator[Slice]:
 
 
 if __name__ == "__main__":
-    from isr_pipeline.compiling import use_kernel_cache
+    from isr_pipeline.base.compiling import use_kernel_cache
 
     use_kernel_cache()
     sys.exit(main())

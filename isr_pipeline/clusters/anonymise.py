@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from isr_pipeline.clusters.assumptions import is_internal
 from isr_pipeline.clusters.facts import Facts
+from isr_pipeline.kafka.fetcher import java_string_hash
 from isr_pipeline.scenarios.model import TOPIC_KEYS
-from isr_pipeline.worlds.entities import java_string_hash
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _LENGTH = 7

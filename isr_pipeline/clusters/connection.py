@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.clusters.facts import Source
 from isr_pipeline.clusters.properties import property_lines
-from isr_pipeline.errors import InputError
 
 SCHEME = "kafka://"
 CONFIG_VARIABLE = "ISR_PIPELINE_KAFKA_CONFIG"

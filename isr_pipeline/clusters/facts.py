@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.words import counted, one_line, shown
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.words import counted, one_line, shown
 from isr_pipeline.kafka.broker_config import KEYS
 
 LIVE, METADATA, TOOL, PLATFORM = range(4)

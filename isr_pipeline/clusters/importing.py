@@ -6,6 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.checks import text
+from isr_pipeline.base.files.reading import read_mapping
+from isr_pipeline.base.files.words import counted, one_line, shown
+from isr_pipeline.base.home import config_dir
 from isr_pipeline.clusters.anonymise import anonymise
 from isr_pipeline.clusters.connection import ADDRESS, SCHEME, connection
 from isr_pipeline.clusters.facts import Facts
@@ -15,11 +20,6 @@ from isr_pipeline.clusters.recognise import facts_of, read_source
 from isr_pipeline.clusters.replaced import replaced
 from isr_pipeline.clusters.show import as_json
 from isr_pipeline.clusters.write import write_cluster
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import text
-from isr_pipeline.files.reading import read_mapping
-from isr_pipeline.files.words import counted, one_line, shown
-from isr_pipeline.home import config_dir
 from isr_pipeline.scenarios.cluster_file import (
     BYTES_MAX,
     NODES_MAX,

@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.words import one_line
 from isr_pipeline.clusters.facts import NOT_SHOWN, Source, is_secret
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.words import one_line
 from isr_pipeline.kafka.broker_config import KEYS
 
 _LABEL = re.compile(

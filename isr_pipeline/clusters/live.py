@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.files.words import one_line
 from isr_pipeline.clusters.connection import Connection, describe_cluster
 from isr_pipeline.clusters.facts import LIVE, Facts, Source, of_a_topic, topic_name
 from isr_pipeline.clusters.metadata import METADATA_VERSION, release_of
 from isr_pipeline.clusters.properties import broker_setting
-from isr_pipeline.errors import Refused
-from isr_pipeline.files.words import one_line
 from isr_pipeline.kafka.release_numbers import version_of
 
 KIND = "live cluster"

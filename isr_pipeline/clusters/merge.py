@@ -11,6 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.checks import Bad
+from isr_pipeline.base.files.words import counted, few, scalar
 from isr_pipeline.clusters.assumptions import (
     BATCHES_PER_S,
     RECORD_BYTES,
@@ -20,9 +23,6 @@ from isr_pipeline.clusters.assumptions import (
 )
 from isr_pipeline.clusters.facts import Facts, PartitionFacts, TopicFacts
 from isr_pipeline.clusters.topics_text import WITHOUT_ELR, WITHOUT_ELR_KRAFT
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import Bad
-from isr_pipeline.files.words import counted, few, scalar
 from isr_pipeline.kafka.broker_config import KEYS, resolve
 from isr_pipeline.kafka.release_numbers import NUMBERS, kafkas_own, rule_set_text, version_of
 from isr_pipeline.scenarios.cluster_file import ELR, read_setting

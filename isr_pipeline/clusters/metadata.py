@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.clusters.facts import (
     METADATA,
     BrokerFacts,
@@ -25,7 +26,6 @@ from isr_pipeline.clusters.facts import (
     topic_name,
 )
 from isr_pipeline.clusters.properties import broker_setting
-from isr_pipeline.errors import InputError
 
 KIND = "KRaft metadata log"
 METADATA_VERSION = "metadata.version"

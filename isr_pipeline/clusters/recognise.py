@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.clusters import (
     configs_text,
     cruise_control,
@@ -22,7 +23,6 @@ from isr_pipeline.clusters import (
 )
 from isr_pipeline.clusters.facts import Facts, Source, without_colours
 from isr_pipeline.clusters.metadata import Section, facts_of_metadata
-from isr_pipeline.errors import InputError
 
 BYTES_MAX = 512 * 2**20
 """Of one source: a metadata log is kept to 100 MiB by default."""

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.reading import read_mapping
-from isr_pipeline.files.words import counted, few
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.reading import read_mapping
+from isr_pipeline.base.files.words import counted, few
 
 Json = dict[str, Any]
 

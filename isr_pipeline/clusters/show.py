@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.words import counted, shown
+from isr_pipeline.base.home import config_dir
 from isr_pipeline.clusters.replaced import replaced_line
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.words import counted, shown
-from isr_pipeline.home import config_dir
 from isr_pipeline.scenarios.cluster_file import (
     ClusterFile,
     load_cluster_file,

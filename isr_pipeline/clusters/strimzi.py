@@ -18,9 +18,9 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from isr_pipeline.base.files.words import counted
 from isr_pipeline.clusters.facts import PLATFORM, Facts, Source, topic_name
 from isr_pipeline.clusters.properties import started_with, topic_setting
-from isr_pipeline.files.words import counted
 
 KIND = "Strimzi resources"
 _ALLOWED = "Strimzi's Kafka, KafkaNodePool and KafkaTopic, as YAML or JSON"

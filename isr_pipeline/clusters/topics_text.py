@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from isr_pipeline.base.files.words import one_line
 from isr_pipeline.clusters.facts import (
     PARTITIONS_MAX,
     TOOL,
@@ -20,7 +21,6 @@ from isr_pipeline.clusters.facts import (
 )
 from isr_pipeline.clusters.lines import cut_off, own_lines, refuse_cut
 from isr_pipeline.clusters.properties import topic_setting
-from isr_pipeline.files.words import one_line
 
 KIND = "kafka-topics.sh --describe"
 _ALLOWED = "lines of kafka-topics.sh --describe, a header and its partitions for each topic"

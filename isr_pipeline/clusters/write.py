@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.whole import write_whole
-from isr_pipeline.files.words import scalar
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.whole import write_whole
+from isr_pipeline.base.files.words import scalar
 
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.*-]*")

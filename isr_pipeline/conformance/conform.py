@@ -11,6 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.progress import Progress
 from isr_pipeline.conformance.comparison import Report, compare_all
 from isr_pipeline.conformance.observations import (
     SHIPPED,
@@ -18,8 +20,6 @@ from isr_pipeline.conformance.observations import (
     load_observations,
     save_agreement,
 )
-from isr_pipeline.errors import InputError
-from isr_pipeline.host.progress import Progress
 from isr_pipeline.kafka.release_numbers import released_range
 from isr_pipeline.scenarios.model import Scenario
 from isr_pipeline.worlds.run import run

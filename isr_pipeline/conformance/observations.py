@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import Bad, Check, number, one_of, text, whole
-from isr_pipeline.files.models import validated
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.checks import Bad, Check, number, one_of, text, whole
+from isr_pipeline.base.files.models import validated
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.scenarios.rule_set_files import release_named
 

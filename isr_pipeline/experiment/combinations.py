@@ -18,7 +18,9 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.reading import parse_value
+from isr_pipeline.base.files.words import close_or_all, shown, with_list
 from isr_pipeline.experiment.configurations import (
     MIN_ISR,
     RELEASE,
@@ -35,8 +37,6 @@ from isr_pipeline.experiment.keys import (
     switched_off,
     why_not,
 )
-from isr_pipeline.files.reading import parse_value
-from isr_pipeline.files.words import close_or_all, shown, with_list
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
 from isr_pipeline.scenarios.model import (
     KEYS_COMMAND,

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.models import Strict
+from isr_pipeline.base.files.words import shown
 from isr_pipeline.experiment.file import Experiment, Grid, healthy_scenario
-from isr_pipeline.files.models import Strict
-from isr_pipeline.files.words import shown
 from isr_pipeline.kafka.broker_config import UNREAD, resolve
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.releases import (

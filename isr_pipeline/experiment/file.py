@@ -18,13 +18,13 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.checks import BOOLEAN, LIST, TEXT, Bad, Check, number, text, whole
+from isr_pipeline.base.files.models import Strict, validated
+from isr_pipeline.base.files.reading import read_mapping, said_path
+from isr_pipeline.base.files.words import close_or_all, shown
+from isr_pipeline.base.home import config_dir
 from isr_pipeline.experiment.stages import Budget
-from isr_pipeline.files.checks import BOOLEAN, LIST, TEXT, Bad, Check, number, text, whole
-from isr_pipeline.files.models import Strict, validated
-from isr_pipeline.files.reading import read_mapping, said_path
-from isr_pipeline.files.words import close_or_all, shown
-from isr_pipeline.home import config_dir
 from isr_pipeline.kafka.broker_config import LONG_MAX
 from isr_pipeline.scenarios.cluster_file import Plain, of_a_scenario, read_cluster
 from isr_pipeline.scenarios.faults import Ms

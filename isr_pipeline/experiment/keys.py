@@ -18,7 +18,9 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.models import Strict, check_of
+from isr_pipeline.base.files.words import close_or_all, counted, shown, with_list
 from isr_pipeline.experiment.configurations import (
     MIN_ISR,
     SWITCHED_BY,
@@ -27,8 +29,6 @@ from isr_pipeline.experiment.configurations import (
     most_replicas,
     resolved_params,
 )
-from isr_pipeline.files.models import Strict, check_of
-from isr_pipeline.files.words import close_or_all, counted, shown, with_list
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.releases import KIP501_BEHIND_KEY, KIP501_VARIANTS, RELEASES, RULE_SETS

@@ -16,8 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.files.checks import Bad
+from isr_pipeline.base.files.whole import write_whole
+from isr_pipeline.base.files.words import shown
+from isr_pipeline.base.home import config_dir
 from isr_pipeline.clusters.write import flow
-from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.advice import PUBLISHED, followed
 from isr_pipeline.experiment.combinations import TODAY, combined, distinct, settings_of, todays
 from isr_pipeline.experiment.configurations import configurations
@@ -30,10 +34,6 @@ from isr_pipeline.experiment.file import (
     standing_cluster,
 )
 from isr_pipeline.experiment.keys import own_values, short_of_replicas
-from isr_pipeline.files.checks import Bad
-from isr_pipeline.files.whole import write_whole
-from isr_pipeline.files.words import shown
-from isr_pipeline.home import config_dir
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.incidents import Incident, told
 from isr_pipeline.scenarios.model import TOPICS, Scenario, Topic, scenario_from_json

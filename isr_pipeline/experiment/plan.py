@@ -15,16 +15,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from isr_pipeline.compiling import sources_digest
-from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.base.compiling import KERNEL_ROOMS, sources_digest
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.files.models import Strict, format_of, validated
+from isr_pipeline.base.files.reading import parse_mapping
+from isr_pipeline.base.files.whole import write_whole
+from isr_pipeline.base.home import Home
+from isr_pipeline.base.storage.places import Place, place_of
+from isr_pipeline.base.version import commit, version
 from isr_pipeline.experiment.configurations import Configuration, configurations
 from isr_pipeline.experiment.file import Experiment, load_experiment
 from isr_pipeline.experiment.stages import CONFIRM, Stage, planned_stages
-from isr_pipeline.files.models import Strict, format_of, validated
-from isr_pipeline.files.reading import parse_mapping
-from isr_pipeline.files.whole import write_whole
-from isr_pipeline.home import Home
-from isr_pipeline.kernels.source import KERNEL_ROOMS
 from isr_pipeline.scenarios.generator import draw_panel, draw_scenario, relative_weights
 from isr_pipeline.scenarios.panels import (
     PANELS,
@@ -34,8 +35,6 @@ from isr_pipeline.scenarios.panels import (
     panel_digest,
     stratum_weights,
 )
-from isr_pipeline.storage.places import Place, place_of
-from isr_pipeline.version import commit, version
 
 FORMAT = 4
 """Number of the format of plan.json: one more when an older one cannot be read any more."""

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.words import counted
 from isr_pipeline.experiment.combinations import combined, distinct
 from isr_pipeline.experiment.configurations import (
     MIN_ISR,
@@ -19,7 +20,6 @@ from isr_pipeline.experiment.configurations import (
     of_topics,
     resolved_params,
 )
-from isr_pipeline.files.words import counted
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.scenarios.model import Scenario, Topic
 

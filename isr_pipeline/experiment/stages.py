@@ -13,8 +13,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from isr_pipeline.files.checks import number, whole
-from isr_pipeline.files.models import Strict
+from isr_pipeline.base.files.checks import number, whole
+from isr_pipeline.base.files.models import Strict
 
 PANEL_SIZE_MAX = 100_000
 """Scenarios of a standing panel that a run may be asked for."""

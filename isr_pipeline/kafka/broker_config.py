@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from isr_pipeline.files.words import as_whole, close_or_all
+from isr_pipeline.base.files.words import as_whole, close_or_all
 from isr_pipeline.kafka.own_rules import RuleSetError, rule_set_of
 from isr_pipeline.kafka.releases import RuleSet
 

@@ -6,6 +6,7 @@ Sources: server/AbstractFetcherThread.scala @ 0.8.2.2, 0.10.1.1, 2.2.2, 2.3.0, 1
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import lru_cache
 
 from isr_pipeline.kafka.compiling import rule
 from isr_pipeline.kafka.releases import Fetcher, Rules
@@ -58,3 +59,26 @@ def reaction(rules: Rules, error: Error) -> Reaction:
     if error == Error.STORAGE:
         return Reaction.DELAY
     return Reaction.THREAD_DIES if rules.corrupt_kills_thread else Reaction.DELAY
+
+
+@lru_cache(maxsize=1024)
+def java_string_hash(text: str) -> int:
+    """``String.hashCode``: 32 bits, signed."""
+    value = 0
+    for unit in _utf16_units(text):
+        value = (31 * value + unit) & 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def _utf16_units(text: str) -> list[int]:
+    """The text's UTF-16 code units."""
+    raw = text.encode("utf-16-be")
+    return [(raw[i] << 8) | raw[i + 1] for i in range(0, len(raw), 2)]
+
+
+def fetcher_hash(topic: str, partition: int) -> int:
+    """Hash of a partition; modulo num.replica.fetchers it is the id of its fetcher.
+
+    As in AbstractFetcherManager.getFetcherId.
+    """
+    return (31 * java_string_hash(topic) + partition) & 0x7FFFFFFF

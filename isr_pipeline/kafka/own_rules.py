@@ -13,7 +13,7 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
-from isr_pipeline.files.words import as_whole, close_or_all
+from isr_pipeline.base.files.words import as_whole, close_or_all
 from isr_pipeline.kafka.releases import (
     FETCHERS,
     LOCKS,

@@ -43,7 +43,7 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import intrinsic, models, register_model
 
-from isr_pipeline.errors import Refused
+from isr_pipeline.base.errors import Refused
 
 try:
     from numba.core import cgutils

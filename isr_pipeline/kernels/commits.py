@@ -8,10 +8,10 @@ import tarfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.compiling import KERNEL_ROOMS
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.kernels.source import (
-    KERNEL_ROOMS,
     PACKAGE,
     Source,
     is_kept,
@@ -24,7 +24,7 @@ from isr_pipeline.kernels.source import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from isr_pipeline.home import Home
+    from isr_pipeline.base.home import Home
 
 
 SECONDS_MAX = 60

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from isr_pipeline.kernels.source import KERNEL_ROOMS, Source
+from isr_pipeline.base.compiling import KERNEL_ROOMS
+from isr_pipeline.kernels.source import Source
 
 FILE_AS_A_WHOLE = "(file)"
 """Name of the part of a file that cannot be read, or is there on one side only."""

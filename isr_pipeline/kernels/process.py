@@ -9,18 +9,18 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from isr_pipeline.compiling import compiled_digest
-from isr_pipeline.errors import Refused
-from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.base.compiling import compiled_digest
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import REPOSITORY, Home
 from isr_pipeline.kernels.source import CACHE, PACKAGE, Source, read_package, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
-SERVING = REPOSITORY / PACKAGE / "outcomes" / "serving.py"
+SERVING = Path(__file__).with_name("serving.py")
 CLOSE_SECONDS_MAX = 10.0
 LINE_MAX = 300
 

@@ -20,17 +20,17 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
-from isr_pipeline.compiling import COMPILED_ROOMS
-from isr_pipeline.errors import Refused
-from isr_pipeline.files.whole import write_whole
-from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.base.compiling import COMPILED_ROOMS, KERNEL_ROOMS
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.files.whole import write_whole
+from isr_pipeline.base.home import REPOSITORY, Home
 
 PACKAGE = "isr_pipeline"
-KERNEL_ROOMS = ("kafka", "simulation", "scenarios", "worlds")
-"""Rooms whose sources decide an outcome, with the scenario and the configuration given."""
+KEPT = (*KERNEL_ROOMS, "base", "__init__.py")
+"""Folders and files of the package that a kernel needs to run."""
 
-KEPT = (*KERNEL_ROOMS, "files", "storage", "__init__.py", "compiling.py", "errors.py", "home.py")
-"""Rooms and files of the package that a kernel needs to run."""
+KEPT_TO_0_2_0 = ("files", "storage", "compiling.py", "errors.py", "home.py")
+"""What of it lay elsewhere up to 0.2.0: archives and commits of that time are still run."""
 
 FILE = "source.tar.xz"
 MANIFEST = "source.json"
@@ -112,7 +112,8 @@ def libraries_here() -> dict[str, str]:
 
 def is_kept(name: str) -> bool:
     """Whether a file of the package, by its path below it, belongs to a kernel."""
-    return name.endswith(".py") and (_room(name) in KEPT or name in KEPT)
+    kept = (*KEPT, *KEPT_TO_0_2_0)
+    return name.endswith(".py") and (_room(name) in kept or name in kept)
 
 
 def read_package(

@@ -1,1 +1,1 @@
-"""A night's life: claimed, begun, run and watched, finished, shown, accepted, pruned."""
+"""A night: claimed, begun, run, finished, shown, accepted, pruned; and the machine it runs on."""

@@ -2,8 +2,8 @@
 
 A claim is a file that a run's first task writes, every later one asks for, and its last removes.
 It stops a second Airflow and the command line as well. Nights of other dates and experiments go on
-beside it; what they share is written by one at a time (:mod:`isr_pipeline.files.lock`). Who may
-run Airflow on a home is another lock (:mod:`isr_pipeline.host.airflow_lock`).
+beside it; what they share is written by one at a time (:mod:`isr_pipeline.base.files.lock`). Who
+may run Airflow on a home is another lock (:mod:`isr_pipeline.night.airflow.airflow_lock`).
 
 A claim says until when it stands. While a run works, it is renewed each minute for ten more
 (:func:`renewed`). Between two tasks nothing of ours runs: there it stands for as long as a run may
@@ -22,17 +22,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.files.lock import alone
-from isr_pipeline.files.whole import write_whole
-from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE
-from isr_pipeline.host.processes import began_s, process_exists
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.files.lock import alone
+from isr_pipeline.base.files.whole import write_whole
+from isr_pipeline.base.processes import began_s, process_exists
+from isr_pipeline.night.airflow.airflow_lock import SUPERVISOR_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from isr_pipeline.home import Home
+    from isr_pipeline.base.home import Home
 
 CLAIMS = "nights"
 """Name of the claims' folder, and of the lock under which they are read and written."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 
-from isr_pipeline.home import Home, config_dir
-from isr_pipeline.storage.places import place_of
+from isr_pipeline.base.home import Home, config_dir
+from isr_pipeline.base.storage.places import place_of
 
 
 def experiments() -> list[str]:

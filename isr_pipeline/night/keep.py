@@ -9,11 +9,12 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.files.lock import alone
+from isr_pipeline.base.home import Home
+from isr_pipeline.base.progress import Listener, Say, stages
+from isr_pipeline.base.storage.places import remove_tree
 from isr_pipeline.experiment.file import dag_id_of
-from isr_pipeline.files.lock import alone
-from isr_pipeline.home import Home
-from isr_pipeline.host.progress import Listener, Say, stages
 from isr_pipeline.night.claim import refuse_if_claimed
 from isr_pipeline.night.status import (
     WITHOUT_VERDICT,
@@ -23,7 +24,6 @@ from isr_pipeline.night.status import (
     noted_status,
     read_status,
 )
-from isr_pipeline.storage.places import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -62,7 +62,7 @@ def accept_baseline(
         Refused: the night is not whole, or one of the experiment is being written.
         InputError: no reason is given, or no such configuration.
     """
-    from isr_pipeline.tracking.log_night import pin_baseline  # noqa: PLC0415 - reads MLflow
+    from isr_pipeline.report.tracking.log_night import pin_baseline  # noqa: PLC0415 - reads MLflow
     from isr_pipeline.verdicts import acceptance  # noqa: PLC0415 - reads scipy
 
     night = check_night(night)
@@ -132,7 +132,7 @@ def simulate_confirm(
         Refused: the job failed; why.
         InputError: the connection that is set is no connection.
     """
-    from isr_pipeline.host.submit import JobFailed  # noqa: PLC0415 - reads pyspark
+    from isr_pipeline.night.spark.submit import JobFailed  # noqa: PLC0415 - reads pyspark
 
     file = Home.from_environment().night_dir(plan.experiment, plan.night) / "plan.json"
     arguments = ["--plan", str(file), "--panel", "confirm", "--configs", ",".join(config_ids)]
@@ -150,8 +150,8 @@ def simulate_confirm(
 
 def _submit(arguments: list[str]) -> None:
     """Run the job where nights of this machine are run."""
-    from isr_pipeline.host.stack import environment, wanted_master  # noqa: PLC0415
-    from isr_pipeline.host.submit import submit  # noqa: PLC0415 - reads pyspark
+    from isr_pipeline.night.spark.submit import submit  # noqa: PLC0415 - reads pyspark
+    from isr_pipeline.night.stack import environment, wanted_master  # noqa: PLC0415
 
     submit(
         "simulate.py",
@@ -208,9 +208,9 @@ def _accepted_nights(experiment: str) -> frozenset[str]:
 
 def remove(experiment: str, night: str) -> None:
     """Remove one night from everywhere; the folder last, so that a second try finds the rest."""
-    from isr_pipeline.outcomes import store  # noqa: PLC0415 - reads Arrow
-    from isr_pipeline.tracking.client import delete_night  # noqa: PLC0415 - reads MLflow
-    from isr_pipeline.validation import data_docs  # noqa: PLC0415
+    from isr_pipeline.report.tracking.client import delete_night  # noqa: PLC0415 - reads MLflow
+    from isr_pipeline.tables import store  # noqa: PLC0415 - reads Arrow
+    from isr_pipeline.tables.validation import data_docs  # noqa: PLC0415
 
     home = Home.from_environment()
     logs = home.airflow / "logs" / f"dag_id={dag_id_of(experiment)}"

@@ -10,11 +10,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from isr_pipeline.errors import Refused, shortened
-from isr_pipeline.home import Home
-from isr_pipeline.host.airflow_rest import NOTE_CHARACTERS
-from isr_pipeline.host.progress import BEGINS
+from isr_pipeline.base.errors import Refused, shortened
+from isr_pipeline.base.home import Home
+from isr_pipeline.base.progress import BEGINS
+from isr_pipeline.base.storage.places import Place, remove_tree
+from isr_pipeline.base.storage.published import remove_debris
 from isr_pipeline.kernels.source import keep_present
+from isr_pipeline.night.airflow.airflow_rest import NOTE_CHARACTERS
 from isr_pipeline.night.claim import holds_claim, release_night
 from isr_pipeline.night.show import changed_lines, worse_lines
 from isr_pipeline.night.status import (
@@ -28,8 +30,6 @@ from isr_pipeline.night.status import (
     noted_status,
     write_status,
 )
-from isr_pipeline.storage.places import Place, remove_tree
-from isr_pipeline.storage.published import remove_debris
 from isr_pipeline.worlds.ready import compile_kernel
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def made_by(task: str, experiment: str, dag_run_id: str) -> str:
         experiment: of the run; runs of two DAGs can have one id.
         dag_run_id: of its run.
     """
-    from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
+    from isr_pipeline.report.tracking import pages  # noqa: PLC0415 - only here
 
     written = written_by(experiment, dag_run_id)
     if written is None:
@@ -192,7 +192,7 @@ def note_of(experiment: str, night: str, line: str) -> str:
         night: YYYY-MM-DD.
         line: what the run's gate says of it.
     """
-    from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
+    from isr_pipeline.report.tracking import pages  # noqa: PLC0415 - only here
 
     which = "" if night in line else f"{night} of {experiment}: "
     first = f"**{which}{shortened(line, HEADLINE_CHARACTERS)}**"
@@ -228,7 +228,7 @@ def interrupt(experiment: str, night: str, dag_run_id: str) -> None:
 
     Does nothing if this run was not writing: it waited for its turn, or its gate has ended.
     """
-    from isr_pipeline.outcomes import store  # noqa: PLC0415 - reads Arrow
+    from isr_pipeline.tables import store  # noqa: PLC0415 - reads Arrow
 
     home = Home.from_environment()
     if not holds_claim(home, experiment, night, owner=dag_run_id):

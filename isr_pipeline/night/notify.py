@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import cast
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
 
 Notifier = Callable[[str], object]
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.plan import Plan, code_version
-from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import kernel_of
-from isr_pipeline.outcomes import store
 from isr_pipeline.scenarios.model import apply, parse_scenario, scenario_from_json, with_settings
+from isr_pipeline.tables import store
 from isr_pipeline.verdicts import baseline
 from isr_pipeline.verdicts.record import load_verdict
 

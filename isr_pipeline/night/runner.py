@@ -14,21 +14,20 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, TextIO
 
-from isr_pipeline.errors import LINE_MAX, Refused, shortened
+from isr_pipeline.base.errors import LINE_MAX, Refused, shortened
+from isr_pipeline.base.home import Home, ui_port
+from isr_pipeline.base.progress import PassingLine, is_progress
 from isr_pipeline.experiment.file import DAG_PREFIX, dag_id_of, experiment_of
-from isr_pipeline.home import Home
-from isr_pipeline.host import stack, supervisor
-from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
-from isr_pipeline.host.airflow_rest import ENDED, Rest, Silent, rest_of
-from isr_pipeline.host.doctor import AIRFLOW
-from isr_pipeline.host.preconditions import check_night_can_start
-from isr_pipeline.host.progress import PassingLine, is_progress
-from isr_pipeline.host.supervisor import Program
-from isr_pipeline.night import notify
+from isr_pipeline.night import notify, stack, supervisor
+from isr_pipeline.night.airflow.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
+from isr_pipeline.night.airflow.airflow_rest import ENDED, Rest, Silent, rest_of
+from isr_pipeline.night.doctor import AIRFLOW
 from isr_pipeline.night.life import interrupt
+from isr_pipeline.night.preconditions import check_night_can_start
 from isr_pipeline.night.status import folder_of, read_status
+from isr_pipeline.night.supervisor import Program
 
-PROGRAM = "isr_pipeline.orchestration.dag_test"
+PROGRAM = "isr_pipeline.night.airflow.dag_test"
 """Runs in Airflow, hence in a process of its own."""
 
 NIGHTLY, UI = "make nightly", "make ui"
@@ -163,7 +162,7 @@ class _Run:
     def in_ui(self) -> bool:
         """Hand the run to the Airflow of `make ui`, and follow it; returns whether it succeeded."""
         print_line("`make ui` is running: the run goes to its Airflow")
-        rest = rest_of(self._home, stack.ui_port("airflow"))
+        rest = rest_of(self._home, ui_port("airflow"))
         _read_again(rest, self._dag_id)
         rest.ask("PATCH", f"dags/{self._dag_id}?update_mask=is_paused", {"is_paused": False})
         body = {"dag_run_id": self._run_id, "logical_date": self._moment, "conf": self._conf}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.errors import Refused, TableMissing
-from isr_pipeline.home import Home
+from isr_pipeline.base.errors import Refused, TableMissing
+from isr_pipeline.base.home import Home
 from isr_pipeline.night.status import WITHOUT_VERDICT, read_status
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _tables(experiment: str, night: str) -> dict[str, dict[str, Any]]:
     """
     from pyarrow import ArrowInvalid  # noqa: PLC0415 - reads Arrow
 
-    from isr_pipeline.outcomes import store  # noqa: PLC0415 - reads Arrow
+    from isr_pipeline.tables import store  # noqa: PLC0415 - reads Arrow
 
     tables = {}
     for name in store.TABLES:
@@ -239,7 +239,7 @@ def _decisions(verdict: ConfigVerdict | None) -> dict[str, dict[str, Any]]:
 
 def _metrics(plan: Plan) -> dict[str, dict[str, float | None]]:
     """config_id -> metric -> value over the whole standing panel; empty without a summary."""
-    from isr_pipeline.outcomes import store  # noqa: PLC0415 - reads Arrow
+    from isr_pipeline.tables import store  # noqa: PLC0415 - reads Arrow
 
     try:
         rows = store.read_arrow("summary", plan.experiment, plan.night).to_pylist()

@@ -7,12 +7,12 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
-from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.files.whole import write_whole
-from isr_pipeline.home import Home
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.files.whole import write_whole
+from isr_pipeline.base.home import Home
+from isr_pipeline.base.storage.places import Place
+from isr_pipeline.base.storage.remote import RemotePath
 from isr_pipeline.night.claim import holds_claim, is_being_written
-from isr_pipeline.storage.places import Place
-from isr_pipeline.storage.remote import RemotePath
 
 RUNNING, FAILED, INTERRUPTED = "running", "failed", "interrupted"
 """States of a night that has no verdict; one that has is in the state of its verdict."""

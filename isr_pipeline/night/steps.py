@@ -1,7 +1,7 @@
 """The steps of a night, in order: what the DAG's tasks and a night without Airflow both do.
 
 A step is either a Spark job or a function of the plan. `dags/isr_nightly.py` makes a task of
-each, `orchestration/in_process.py` goes through the list; a test holds the two together.
+each, `night/in_process.py` goes through the list; a test holds the two together.
 
 Whoever runs a step claims the night first (:mod:`isr_pipeline.night.claim`).
 """
@@ -14,9 +14,9 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from isr_pipeline.base.files.lock import alone
+from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
-from isr_pipeline.files.lock import alone
-from isr_pipeline.home import Home
 from isr_pipeline.night.status import noted_status
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def generate_scenarios(plan: Plan) -> None:
     """Draw every panel of the plan."""
-    from isr_pipeline.outcomes.scenarios_table import generate_scenarios as draw  # noqa: PLC0415
+    from isr_pipeline.tables.scenarios_table import generate_scenarios as draw  # noqa: PLC0415
 
     draw(plan)
 
@@ -42,7 +42,7 @@ def validate_scenarios(plan: Plan) -> None:
 
 def validate_outcomes(plan: Plan) -> None:
     """Put the shards together; refuse them unless every pair is there once and consistent."""
-    from isr_pipeline.outcomes.parts import assemble  # noqa: PLC0415
+    from isr_pipeline.tables.parts import assemble  # noqa: PLC0415
 
     assemble(plan)
     _check("outcomes", plan)
@@ -50,7 +50,7 @@ def validate_outcomes(plan: Plan) -> None:
 
 def summarize(plan: Plan) -> None:
     """A row for each configuration, metric and stratum."""
-    from isr_pipeline.outcomes.summary import summarize_night  # noqa: PLC0415
+    from isr_pipeline.tables.summary import summarize_night  # noqa: PLC0415
 
     summarize_night(plan)
 
@@ -62,7 +62,7 @@ def validate_summary(plan: Plan) -> None:
 
 def _check(table: str, plan: Plan) -> None:
     """Refuse a table that breaks its suite in expectations/."""
-    from isr_pipeline.validation.run import check  # noqa: PLC0415
+    from isr_pipeline.tables.validation.run import check  # noqa: PLC0415
 
     check(table, plan)
 
@@ -98,7 +98,7 @@ def decide(plan: Plan) -> str:
 
 def log_to_mlflow(plan: Plan) -> str:
     """Replace the night's runs in MLflow: a parent, and a child per configuration."""
-    from isr_pipeline.tracking.log_night import log_night  # noqa: PLC0415
+    from isr_pipeline.report.tracking.log_night import log_night  # noqa: PLC0415
 
     # All nights of an experiment share its MLflow experiment and the trends in it.
     with alone(Home.from_environment().locks, f"mlflow.{plan.experiment}"):
@@ -109,7 +109,7 @@ def report(plan: Plan) -> str:
     """Draw the figures, write the page of the night, and keep both with its MLflow run."""
     from isr_pipeline.report.figures import write_figures  # noqa: PLC0415
     from isr_pipeline.report.html import write_report  # noqa: PLC0415
-    from isr_pipeline.tracking.log_night import attach_report  # noqa: PLC0415
+    from isr_pipeline.report.tracking.log_night import attach_report  # noqa: PLC0415
 
     write_figures(plan)
     page = write_report(plan)
@@ -199,16 +199,16 @@ NAMES = (PLAN, *(step.name for step in BETWEEN), GATE)
 """Names of all steps, in order."""
 
 NEEDED = (
-    "isr_pipeline.outcomes.scenarios_table",
-    "isr_pipeline.outcomes.summary",
+    "isr_pipeline.tables.scenarios_table",
+    "isr_pipeline.tables.summary",
     "great_expectations",
-    "isr_pipeline.validation.run",
+    "isr_pipeline.tables.validation.run",
     "isr_pipeline.verdicts.stages",
     "isr_pipeline.verdicts.judge",
     "mlflow",
     "mlflow.entities",
     "mlflow.store.tracking.sqlalchemy_store",
-    "isr_pipeline.tracking.log_night",
+    "isr_pipeline.report.tracking.log_night",
     "isr_pipeline.report.figures",
     "isr_pipeline.report.html",
     "isr_pipeline.night.life",

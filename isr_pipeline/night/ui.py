@@ -10,20 +10,20 @@ import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, NoReturn
 
-from isr_pipeline.errors import Refused
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import UI_PORTS, Home, ui_port
 from isr_pipeline.experiment.file import DAG_PREFIX
-from isr_pipeline.home import Home
-from isr_pipeline.host import stack, supervisor
-from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
-from isr_pipeline.host.airflow_rest import ADMIN, Rest, Silent, admin_password, rest_of
-from isr_pipeline.host.preconditions import check_night_can_start
+from isr_pipeline.night import stack, supervisor
+from isr_pipeline.night.airflow.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
+from isr_pipeline.night.airflow.airflow_rest import ADMIN, Rest, Silent, admin_password, rest_of
+from isr_pipeline.night.preconditions import check_night_can_start
 from isr_pipeline.night.runner import end_killed
-from isr_pipeline.tracking.pages import VIEW, logged_experiments
+from isr_pipeline.report.tracking.pages import VIEW, logged_experiments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isr_pipeline.host.supervisor import Program
+    from isr_pipeline.night.supervisor import Program
 
 READY_SECONDS_MAX = 180.0
 ACCEPT_DAG_ID = "isr_baseline_accept"
@@ -47,7 +47,7 @@ def serve() -> int:
     """
     home = Home.from_environment()
     check_night_can_start(home, stack.wanted_master())
-    ports = {name: stack.ui_port(name) for name in stack.UI_PORTS}
+    ports = {name: ui_port(name) for name in UI_PORTS}
     lock = AirflowLock(home)
     if not lock.try_hold("make ui", ports=ports):
         holder = lock.holder()

@@ -24,8 +24,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from isr_pipeline.compiling import use_kernel_cache
-from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.base.compiling import use_kernel_cache
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.files.reading import parse_value
+from isr_pipeline.base.files.words import counted, shown
+from isr_pipeline.base.progress import Progress
 from isr_pipeline.experiment.combinations import TODAY, read_release
 from isr_pipeline.experiment.configurations import RELEASE, effects_of
 from isr_pipeline.experiment.file import (
@@ -42,20 +45,17 @@ from isr_pipeline.experiment.keys import (
 )
 from isr_pipeline.experiment.new_experiment import HORIZON_MS, SEED, WARMUP_MS
 from isr_pipeline.experiment.plan import Plan, make_plan
-from isr_pipeline.files.reading import parse_value
-from isr_pipeline.files.words import counted, shown
-from isr_pipeline.host.progress import Progress
 from isr_pipeline.kafka.broker_config import KEYS
-from isr_pipeline.outcomes.pairs import (
-    processes,
-    simulate_scenario,
-)
 from isr_pipeline.report import differences
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.incidents import told
 from isr_pipeline.scenarios.model import Scenario, apply, check, check_overrides
 from isr_pipeline.scenarios.patterns import PATTERNS
 from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
+from isr_pipeline.tables.pairs import (
+    processes,
+    simulate_scenario,
+)
 from isr_pipeline.verdicts.comparison import PanelOutcomes
 from isr_pipeline.verdicts.quantities import (
     OFFLINE,
@@ -77,7 +77,7 @@ from isr_pipeline.worlds.columns import METRICS
 if TYPE_CHECKING:
     from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.file import Experiment
-    from isr_pipeline.outcomes.pairs import Simulate
+    from isr_pipeline.tables.pairs import Simulate
 
 FORMAT = 1
 """Number of the format of compare.json."""

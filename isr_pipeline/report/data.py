@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from isr_pipeline.errors import TableMissing
+from isr_pipeline.base.errors import TableMissing
+from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.plan import Plan, code_version
-from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import kernel_of
-from isr_pipeline.outcomes import store
 from isr_pipeline.report.story import Run
 from isr_pipeline.report.words import heading, short_name
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
+from isr_pipeline.tables import store
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.baseline import baseline_panel
 from isr_pipeline.verdicts.comparison import PanelOutcomes, standing_panel

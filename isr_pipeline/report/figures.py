@@ -13,11 +13,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from isr_pipeline.files.whole import write_whole
-from isr_pipeline.home import Home
+from isr_pipeline.base.files.whole import write_whole
+from isr_pipeline.base.home import Home
+from isr_pipeline.base.storage.places import Place, remove_tree
 from isr_pipeline.report.charts import RATIO_RANGE, RATIO_TICKS
 from isr_pipeline.report.data import NightData, read_night
-from isr_pipeline.storage.places import Place, remove_tree
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, PRODUCE
 from isr_pipeline.verdicts.record import Status
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isr_pipeline.files.whole import write_whole
-from isr_pipeline.home import Home
+from isr_pipeline.base.files.whole import write_whole
+from isr_pipeline.base.home import Home
 from isr_pipeline.report.data import NightData, read_night
 from isr_pipeline.report.page import Page
 from isr_pipeline.report.sections import SECTIONS, answer
@@ -14,8 +14,8 @@ from isr_pipeline.verdicts.record import WORST_FIRST
 from isr_pipeline.verdicts.sentences import headline
 
 if TYPE_CHECKING:
+    from isr_pipeline.base.storage.places import Place
     from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.storage.places import Place
 
 
 def write_report(plan: Plan) -> Place:

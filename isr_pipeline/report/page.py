@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from isr_pipeline.blame.why import Explanation
     from isr_pipeline.report import charts
+    from isr_pipeline.verdicts.blame.why import Explanation
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.words import counted
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.words import counted
 from isr_pipeline.report.faults import seconds, told_faults
 from isr_pipeline.scenarios.model import Scenario, Topic, apply, check_overrides, scenario_from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from isr_pipeline.blame.why import Explanation
+    from isr_pipeline.verdicts.blame.why import Explanation
 
 Event = dict[str, Any]
 

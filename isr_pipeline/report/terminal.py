@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from isr_pipeline.base.storage.places import place_of
 from isr_pipeline.report import differences
-from isr_pipeline.storage.places import place_of
 from isr_pipeline.verdicts import ledger, quantities
 from isr_pipeline.verdicts.baseline import BaselineRecord, damages
 from isr_pipeline.verdicts.record import WORST_FIRST, Accepted, AgainstReference, accept_command

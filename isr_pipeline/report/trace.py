@@ -7,8 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.errors import BudgetSpent, InputError
-from isr_pipeline.files.words import counted
+from isr_pipeline.base.errors import BudgetSpent, InputError
+from isr_pipeline.base.files.words import counted
 from isr_pipeline.report.lanes import MAX_LANES, draw, queues
 from isr_pipeline.report.story import Run, Story
 from isr_pipeline.report.templates import rendered

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isr_pipeline.files.words import shown
+from isr_pipeline.base.files.words import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

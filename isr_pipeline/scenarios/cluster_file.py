@@ -16,11 +16,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import LIST, MAPPING, Bad, Check, list_of, one_of, text, whole
-from isr_pipeline.files.models import Strict, validated
-from isr_pipeline.files.reading import read_mapping
-from isr_pipeline.files.words import counted, shown
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.checks import LIST, MAPPING, Bad, Check, list_of, one_of, text, whole
+from isr_pipeline.base.files.models import Strict, validated
+from isr_pipeline.base.files.reading import read_mapping
+from isr_pipeline.base.files.words import counted, shown
 from isr_pipeline.kafka.broker_config import INT_MAX, KEYS, UNREAD, ConfigKeyError
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.release_numbers import NUMBERS

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import Field
 
-from isr_pipeline.files.checks import BOOLEAN, Bad, Check, list_of, number, one_of, text, whole
-from isr_pipeline.files.models import Strict
-from isr_pipeline.files.words import shown
+from isr_pipeline.base.files.checks import BOOLEAN, Bad, Check, list_of, number, one_of, text, whole
+from isr_pipeline.base.files.models import Strict
+from isr_pipeline.base.files.words import shown
 from isr_pipeline.kafka.broker_config import INT_MAX, TIME_LIMIT_US
 
 MS_LIMIT = TIME_LIMIT_US / 1000

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import Bad, mapping_of, number, one_of, text
-from isr_pipeline.files.models import Strict
-from isr_pipeline.files.reading import parse_value
-from isr_pipeline.files.words import close_or_all, dotted, shown
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.checks import Bad, mapping_of, number, one_of, text
+from isr_pipeline.base.files.models import Strict
+from isr_pipeline.base.files.reading import parse_value
+from isr_pipeline.base.files.words import close_or_all, dotted, shown
 
 if TYPE_CHECKING:
     from isr_pipeline.scenarios.model import Scenario

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.reading import read_mapping
-from isr_pipeline.files.words import kind_of, shown
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.reading import read_mapping
+from isr_pipeline.base.files.words import kind_of, shown
 from isr_pipeline.scenarios.cluster_file import of_a_scenario, read_cluster
 from isr_pipeline.scenarios.model import Scenario, parse_scenario, with_settings
 from isr_pipeline.scenarios.rule_set_files import with_rule_sets

@@ -17,8 +17,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import (
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.checks import (
     BOOLEAN,
     LIST,
     Bad,
@@ -30,9 +30,9 @@ from isr_pipeline.files.checks import (
     text,
     whole,
 )
-from isr_pipeline.files.models import Strict, check_of, names_of, validated
-from isr_pipeline.files.reading import parse_value
-from isr_pipeline.files.words import close_or_all, dotted, listed, shown, with_list
+from isr_pipeline.base.files.models import Strict, check_of, names_of, validated
+from isr_pipeline.base.files.reading import parse_value
+from isr_pipeline.base.files.words import close_or_all, dotted, listed, shown, with_list
 from isr_pipeline.kafka.broker_config import (
     KEYS,
     LONG_MAX,

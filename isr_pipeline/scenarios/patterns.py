@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from isr_pipeline.files.checks import BOOLEAN, Check, number, one_of
+from isr_pipeline.base.files.checks import BOOLEAN, Check, number, one_of
 from isr_pipeline.scenarios.faults import CONNECTIONS, COUNT, MS, POSITIVE, RATE, US
 from isr_pipeline.scenarios.model import Scenario
 

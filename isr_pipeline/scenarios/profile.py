@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import LIST, Bad, Check, mapping_of, number, text, whole
-from isr_pipeline.files.models import Strict, validated
-from isr_pipeline.files.words import close_or_all, shown
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.checks import LIST, Bad, Check, mapping_of, number, text, whole
+from isr_pipeline.base.files.models import Strict, validated
+from isr_pipeline.base.files.words import close_or_all, shown
 from isr_pipeline.scenarios.incidents import Incident, Place, in_cluster, place_of
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
 

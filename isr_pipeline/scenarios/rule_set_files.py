@@ -20,12 +20,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import MAPPING, Bad, Check, text
-from isr_pipeline.files.models import Strict, validated
-from isr_pipeline.files.reading import read_mapping
-from isr_pipeline.files.words import close_or_all, shown
-from isr_pipeline.home import config_dir
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.checks import MAPPING, Bad, Check, text
+from isr_pipeline.base.files.models import Strict, validated
+from isr_pipeline.base.files.reading import read_mapping
+from isr_pipeline.base.files.words import close_or_all, shown
+from isr_pipeline.base.home import config_dir
 from isr_pipeline.kafka.own_rules import RuleSetError, rule_set_of, text_of
 from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS

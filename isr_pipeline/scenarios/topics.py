@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import Bad, list_of, text
-from isr_pipeline.files.words import shown
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.checks import Bad, list_of, text
+from isr_pipeline.base.files.words import shown
 
 PATTERN = text(
     r"[a-zA-Z0-9._*?\[\]!-]{1,249}", "the name of a topic, or a pattern such as orders-*"

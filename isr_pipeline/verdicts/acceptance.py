@@ -25,16 +25,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from isr_pipeline.errors import InputError, Refused, TableMissing
+from isr_pipeline.base.errors import InputError, Refused, TableMissing
+from isr_pipeline.base.files.words import close_or_all
+from isr_pipeline.base.home import Home
+from isr_pipeline.base.storage.published import content_of, replacing
 from isr_pipeline.experiment.plan import Plan, code_version
 from isr_pipeline.experiment.stages import CONFIRM
-from isr_pipeline.files.words import close_or_all
-from isr_pipeline.home import Home
 from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.source import Source, kernel_of, write_archive
-from isr_pipeline.outcomes import store
 from isr_pipeline.scenarios.panels import PANELS
-from isr_pipeline.storage.published import content_of, replacing
+from isr_pipeline.tables import store
 from isr_pipeline.verdicts import ledger
 from isr_pipeline.verdicts.baseline import (
     RECORD,

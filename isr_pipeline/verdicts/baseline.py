@@ -21,18 +21,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.files.models import format_of
+from isr_pipeline.base.home import Home
+from isr_pipeline.base.storage.places import Place, remove_tree
+from isr_pipeline.base.storage.published import contents_of
+from isr_pipeline.base.storage.remote import StoreDamaged
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.experiment.stages import BASELINE_SIDE
-from isr_pipeline.files.models import format_of
-from isr_pipeline.home import Home
 from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.kernels.source import FILE, Source, kernel_of, libraries_here, unpack
 from isr_pipeline.scenarios.panels import PANELS
-from isr_pipeline.storage.places import Place, remove_tree
-from isr_pipeline.storage.published import contents_of
-from isr_pipeline.storage.remote import StoreDamaged
 from isr_pipeline.verdicts.comparison import PanelOutcomes, panel_rows, together
 from isr_pipeline.verdicts.ledger import Entry
 from isr_pipeline.verdicts.record import Accepted, BaselineNote, accept_command, load_verdict

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.files.whole import write_whole
+from isr_pipeline.base.home import Home
+from isr_pipeline.base.storage.places import Place, modified_s
 from isr_pipeline.experiment.configurations import Configuration, resolved_params
 from isr_pipeline.experiment.file import healthy_scenario, scenario_frame
-from isr_pipeline.files.whole import write_whole
-from isr_pipeline.home import Home
 from isr_pipeline.kernels import commits
 from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.difference import changed_files, changed_parts
 from isr_pipeline.kernels.source import PACKAGE, Source, kernel_of, libraries_here
 from isr_pipeline.scenarios.model import Scenario, apply
-from isr_pipeline.storage.places import Place, modified_s
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.baseline import baseline_plan, baseline_source
 

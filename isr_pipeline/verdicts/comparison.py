@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from isr_pipeline.experiment.stages import CONFIRM
-from isr_pipeline.outcomes import store
+from isr_pipeline.tables import store
 from isr_pipeline.verdicts.quantities import Size, VerdictSettings, is_latency
 from isr_pipeline.verdicts.statistics import (
     SEED,

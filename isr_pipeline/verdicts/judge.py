@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from isr_pipeline.outcomes import store
+from isr_pipeline.tables import store
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.baseline import Baseline, baseline_panel, both_sides
 from isr_pipeline.verdicts.changes import write_changes

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.files.lock import alone
-from isr_pipeline.files.words import counted
-from isr_pipeline.home import Home
-from isr_pipeline.storage.remote import RemotePath
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.files.lock import alone
+from isr_pipeline.base.files.words import counted
+from isr_pipeline.base.home import Home
+from isr_pipeline.base.storage.remote import RemotePath
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.record import Accepted, MetricVerdict, Status
 from isr_pipeline.worlds.columns import METRICS
@@ -27,7 +27,7 @@ from isr_pipeline.worlds.columns import METRICS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from isr_pipeline.storage.places import Place
+    from isr_pipeline.base.storage.places import Place
 
 OTHER_PANEL = "the panel is another: nothing could be compared, the sums begin anew"
 """Said of an acceptance that replaces a baseline of other scenarios."""

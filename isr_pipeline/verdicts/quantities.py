@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.files import checks
-from isr_pipeline.files.models import Strict, validated
-from isr_pipeline.files.reading import read_mapping, said_path
-from isr_pipeline.home import config_dir
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files import checks
+from isr_pipeline.base.files.models import Strict, validated
+from isr_pipeline.base.files.reading import read_mapping, said_path
+from isr_pipeline.base.home import config_dir
 from isr_pipeline.worlds.columns import METRICS, MS, SHARE_OF_SCENARIOS
 
 TESTABLE = tuple(

@@ -15,11 +15,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.files.models import format_of
-from isr_pipeline.files.whole import write_whole
-from isr_pipeline.home import Home
-from isr_pipeline.storage.places import Place
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.files.models import format_of
+from isr_pipeline.base.files.whole import write_whole
+from isr_pipeline.base.home import Home
+from isr_pipeline.base.storage.places import Place
 
 FORMAT = 4
 """Number of the format of verdict.json: one more when an older one cannot be read any more."""

@@ -28,14 +28,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isr_pipeline.base.files.models import Strict, format_of
+from isr_pipeline.base.files.whole import write_whole
+from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.configurations import MIN_ISR, lowered
 from isr_pipeline.experiment.file import healthy_scenario
-from isr_pipeline.files.models import Strict, format_of
-from isr_pipeline.files.whole import write_whole
-from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import kernel_of
-from isr_pipeline.outcomes.summary import RESAMPLES, Sample, resampled
 from isr_pipeline.scenarios.model import apply
+from isr_pipeline.tables.summary import RESAMPLES, Sample, resampled
 from isr_pipeline.verdicts.comparison import ONE_SIDED, PanelOutcomes
 from isr_pipeline.verdicts.looks import Look, call, size_of
 from isr_pipeline.verdicts.quantities import (
@@ -61,9 +61,9 @@ from isr_pipeline.verdicts.record import (
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
+    from isr_pipeline.base.storage.places import Place
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.scenarios.profile import FaultProfile
-    from isr_pipeline.storage.places import Place
     from isr_pipeline.verdicts.record import NightVerdict
     from isr_pipeline.verdicts.statistics import Bools, Floats
 

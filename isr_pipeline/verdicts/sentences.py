@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, groupby
 
-from isr_pipeline.files.words import counted
+from isr_pipeline.base.files.words import counted
 from isr_pipeline.verdicts.quantities import (
     Size,
     amount,

@@ -32,10 +32,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from isr_pipeline.errors import Refused
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.plan import Counts, Plan, keep_strata, strata_before
 from isr_pipeline.experiment.stages import CONFIRM, Stage
-from isr_pipeline.home import Home
 from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.scenarios.panels import allocation as panel_allocation

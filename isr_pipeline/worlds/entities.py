@@ -6,12 +6,13 @@ All scenarios of a panel share it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from isr_pipeline.kafka.fetcher import fetcher_hash
 from isr_pipeline.simulation.world.states import OwnSetting
 from isr_pipeline.worlds.memory import Memory
 
@@ -38,29 +39,6 @@ class PartitionNames:
     topic: str
     number: int
     replicas: tuple[int, ...]
-
-
-@lru_cache(maxsize=1024)
-def java_string_hash(text: str) -> int:
-    """``String.hashCode``: 32 bits, signed."""
-    value = 0
-    for unit in _utf16_units(text):
-        value = (31 * value + unit) & 0xFFFFFFFF
-    return value - (1 << 32) if value >= 1 << 31 else value
-
-
-def _utf16_units(text: str) -> list[int]:
-    """The text's UTF-16 code units."""
-    raw = text.encode("utf-16-be")
-    return [(raw[i] << 8) | raw[i + 1] for i in range(0, len(raw), 2)]
-
-
-def fetcher_hash(topic: str, partition: int) -> int:
-    """Hash of a partition; modulo num.replica.fetchers it is the id of its fetcher.
-
-    As in AbstractFetcherManager.getFetcherId.
-    """
-    return (31 * java_string_hash(topic) + partition) & 0x7FFFFFFF
 
 
 def walk_order(topics: Array, numbers: Array) -> Array:

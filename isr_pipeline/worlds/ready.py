@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isr_pipeline.host.arrival import COMPILES
+from isr_pipeline.base.compiling import COMPILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.base.errors import BudgetSpent
 from isr_pipeline.kafka.releases import (
     KIP501_BEHIND_KEY,
     REPLAY_ONLY,

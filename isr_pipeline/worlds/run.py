@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.base.errors import BudgetSpent
 from isr_pipeline.simulation.kernel import run_world
 from isr_pipeline.simulation.shortcuts.motions import Z_SIZE, memory_size
 from isr_pipeline.worlds.columns import COLUMNS, COUNTED, METRICS, measured_in, values_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.scenarios.faults import us
 from isr_pipeline.simulation.world.columns import tables_of
 from isr_pipeline.simulation.world.states import Slot

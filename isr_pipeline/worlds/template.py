@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from isr_pipeline.kafka.fetcher import java_string_hash
 from isr_pipeline.kafka.rows import LINE, Array
 from isr_pipeline.scenarios.faults import us
 from isr_pipeline.simulation.shortcuts.motions import motions_of
@@ -29,7 +30,7 @@ from isr_pipeline.simulation.world.tables import (
     WORD_SHIFT,
     World,
 )
-from isr_pipeline.worlds.entities import begins_of, java_string_hash, walk_order
+from isr_pipeline.worlds.entities import begins_of, walk_order
 from isr_pipeline.worlds.leaves import plans, plans_of_fetches, plans_of_produces, tree_of
 from isr_pipeline.worlds.memory import Memory
 

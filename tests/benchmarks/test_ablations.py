@@ -13,8 +13,8 @@ from benchmarks.ablations import __main__ as ablations
 from benchmarks.ablations.arm import BASE
 from benchmarks.ablations.switches import SWITCHES, switch_off
 from benchmarks.speed import record
-from isr_pipeline.compiling import compiled_digest
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.compiling import compiled_digest
+from isr_pipeline.base.home import REPOSITORY
 
 IN_PLAIN_PYTHON = [
     name

@@ -58,7 +58,7 @@ from benchmarks.detection.score import (
     truth_of,
     wilson,
 )
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.kernels.source import read_package
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import apply, scenario_from_json

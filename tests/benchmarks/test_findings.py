@@ -12,8 +12,8 @@ from benchmarks.findings import __main__ as program
 from benchmarks.findings import neighbours, panel, record, show
 from benchmarks.findings.panel import Ratio
 from benchmarks.findings.question import QUESTIONS, SHOWN, question
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.experiment.configurations import configurations
-from isr_pipeline.home import REPOSITORY
 
 NAN = float("nan")
 LAG = question("lag-limit")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.night_cost import with_lag_limit
+from isr_pipeline.base.home import SHIPPED
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import load_experiment
-from isr_pipeline.home import SHIPPED
 
 OPERATORS = SHIPPED / "config" / "experiments" / "operators.yaml"
 

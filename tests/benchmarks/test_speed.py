@@ -21,7 +21,7 @@ from benchmarks.speed.spark_arm import (
     chosen_configurations,
     chosen_scenarios,
 )
-from isr_pipeline.home import Home
+from isr_pipeline.base.home import Home
 from isr_pipeline.night.status import Status, write_status
 from isr_pipeline.simulation.world.tables import SLOT_BITS, SLOT_MASK
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import topics
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.experiment.file import load_experiment
-from isr_pipeline.home import REPOSITORY
 
 
 def arm(names: str, partitions: int, pair_s: float, value: float, ratio: float) -> topics.Arm:

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from isr_pipeline.blame.case import Case, Drawn, Side
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.kernels.source import PACKAGE, Source, read_package
+from isr_pipeline.verdicts.blame.case import Case, Drawn, Side
 from tests.kernels import repository
 
 METRIC = "offline_partition_rate"

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from isr_pipeline.blame.case import SCENARIOS_MAX, Drawn, read_case
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.home import Home
 from isr_pipeline.cli import app
-from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import code_version
-from isr_pipeline.home import Home
 from isr_pipeline.night.status import Status, write_status
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
 from isr_pipeline.verdicts import acceptance, baseline
+from isr_pipeline.verdicts.blame.case import SCENARIOS_MAX, Drawn, read_case
 from isr_pipeline.verdicts.judge import judge_night
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World, decided, scaled
 

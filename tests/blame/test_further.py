@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isr_pipeline.blame.case import Case, read_case
-from isr_pipeline.blame.culprit import Search
-from isr_pipeline.blame.why import explain
-from isr_pipeline.errors import Refused
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.plan import Plan, code_version
-from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import read_package
-from isr_pipeline.outcomes import store
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
+from isr_pipeline.tables import store
 from isr_pipeline.verdicts import acceptance
+from isr_pipeline.verdicts.blame.case import Case, read_case
+from isr_pipeline.verdicts.blame.culprit import Search
+from isr_pipeline.verdicts.blame.why import explain
 from isr_pipeline.verdicts.judge import judge_night
 from tests.blame.cases import LAG, METRIC, SCENARIO, value
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World, decided, scaled

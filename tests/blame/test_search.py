@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.blame.case import Case, Drawn, Side
-from isr_pipeline.blame.culprit import Search, Stretch, halved, named
-from isr_pipeline.blame.lines import of_causes, of_trial
 from isr_pipeline.kernels.commits import Commit
 from isr_pipeline.kernels.source import Source, read_package
+from isr_pipeline.verdicts.blame.case import Case, Drawn, Side
+from isr_pipeline.verdicts.blame.culprit import Search, Stretch, halved, named
+from isr_pipeline.verdicts.blame.lines import of_causes, of_trial
 from tests.blame.cases import RULES, checkout, edited
 
 CHANGE = "ISR flaps 2 × (1.5 to 2.5)"

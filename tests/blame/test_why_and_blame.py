@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.blame.culprit import Search
-from isr_pipeline.blame.why import chain, explain, first_difference
-from isr_pipeline.errors import Refused
-from isr_pipeline.home import Home
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import Home
 from isr_pipeline.kernels.process import Kernel, Ran, _places
 from isr_pipeline.kernels.source import PACKAGE, Source, read_package
+from isr_pipeline.verdicts.blame.culprit import Search
+from isr_pipeline.verdicts.blame.why import chain, explain, first_difference
 from tests.blame.cases import LAG, RULES, SCENARIO, SESSION, case, checkout, edited
 
 UNCLEAN = "unclean.leader.election.enable"

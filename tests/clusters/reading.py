@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.clusters.facts import Facts, Source
 from isr_pipeline.clusters.recognise import facts_of
 from isr_pipeline.clusters.show import lines
-from isr_pipeline.errors import InputError
 
 
 def facts(text: str) -> Facts:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isr_pipeline.clusters.anonymise import name_of_hash, new_names
-from isr_pipeline.worlds.entities import fetcher_hash, java_string_hash
+from isr_pipeline.kafka.fetcher import fetcher_hash, java_string_hash
 
 NAMES = st.text("abcXYZ019._-", min_size=1, max_size=60)
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from isr_pipeline.base.errors import LINE_MAX, InputError, Refused
 from isr_pipeline.clusters.importing import import_cluster
-from isr_pipeline.errors import LINE_MAX, InputError, Refused
 from tests.clusters.reading import Seen
 
 CASES = Path(__file__).resolve().parent / "cases"

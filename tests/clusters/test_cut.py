@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.clusters.facts import Facts, Source
 from isr_pipeline.clusters.recognise import facts_of
-from isr_pipeline.errors import InputError
 from tests.clusters import samples
 from tests.clusters.reading import facts, refusal
 

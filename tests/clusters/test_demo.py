@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.clusters.importing import import_cluster
-from isr_pipeline.home import REPOSITORY
 
 RECORDED = REPOSITORY / "tests" / "recordings" / "import" / "4.3.1"
 SHIPPED = REPOSITORY / "examples" / "demo-cluster"

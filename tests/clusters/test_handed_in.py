@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.clusters.facts import Source
 from isr_pipeline.clusters.importing import import_cluster
 from isr_pipeline.clusters.recognise import facts_of
 from isr_pipeline.clusters.show import lines
-from isr_pipeline.errors import InputError
-from isr_pipeline.home import REPOSITORY
 from tests.clusters import samples
 from tests.clusters.reading import facts, refusal
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.cli import app
 from isr_pipeline.clusters.assumptions import Assumptions
 from isr_pipeline.clusters.importing import import_cluster
 from isr_pipeline.clusters.show import lines, show
-from isr_pipeline.errors import InputError
 from isr_pipeline.scenarios.cluster_file import ELR
 from isr_pipeline.scenarios.loading import load_scenario
 from tests.clusters import samples

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from isr_pipeline.base.files.words import scalar
 from isr_pipeline.clusters.importing import import_cluster
-from isr_pipeline.files.words import scalar
 from isr_pipeline.kafka.broker_config import resolve
 from isr_pipeline.kafka.release_numbers import rule_set_text
 from tests.clusters.reading import Seen

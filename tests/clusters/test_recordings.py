@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.words import scalar
 from isr_pipeline.clusters import metadata_dump, metadata_files
 from isr_pipeline.clusters.facts import Source
 from isr_pipeline.clusters.importing import import_cluster
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.words import scalar
 from isr_pipeline.kafka.release_numbers import version_of
 
 RECORDINGS = Path(__file__).resolve().parent.parent / "recordings" / "import"

@@ -9,36 +9,52 @@ import json
 import tarfile
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.home import Home
 from isr_pipeline.cli import app
-from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import Plan, make_plan
-from isr_pipeline.home import Home
+from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.night.status import Status as NightStatus
 from isr_pipeline.night.status import nights, write_status
-from isr_pipeline.outcomes import pairs, store
-from isr_pipeline.outcomes.schemas import SCHEMAS
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
 from isr_pipeline.scenarios.generator import draw_panel
+from isr_pipeline.scenarios.model import apply, scenario_from_json
+from isr_pipeline.tables import pairs, store
+from isr_pipeline.tables.schemas import SCHEMAS
 from isr_pipeline.verdicts import acceptance, baseline
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.record import Status, VerdictDamaged, load_verdict
 from isr_pipeline.verdicts.sentences import reason
+from isr_pipeline.worlds.run import run as run_today
+from tests.blame.cases import LAG, SCENARIO
 
 STATES = Path(__file__).resolve().parents[1] / "data" / "state"
 EXPERIMENT = "smoke"
 ACCEPTED, LATER, TONIGHT = "2026-11-21", "2026-11-22", "2026-11-23"
 
 
-@pytest.fixture(params=sorted(STATES.glob("*.tar.xz")), ids=lambda file: file.name)
-def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """A home that an older release wrote, brought to another place."""
-    with tarfile.open(request.param) as packed:
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """A home that 0.1.0 wrote, brought to another place."""
+    return unpacked_home("0.1.0", tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def last_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """A home that 0.2.0 wrote, brought to another place."""
+    return unpacked_home("0.2.0", tmp_path, monkeypatch)
+
+
+def unpacked_home(release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """Unpack the home of a release."""
+    with tarfile.open(STATES / f"{release}.tar.xz") as packed:
         # Python 3.11.2, which Debian 12 has, knows no filters yet
         packed.extraction_filter = getattr(tarfile, "data_filter", None)
         packed.extractall(tmp_path)
@@ -151,3 +167,29 @@ class TestBeside:
         assert run("night", "prune", "--keep", "1").endswith("2 nights removed\n")
         assert nights() == [(EXPERIMENT, TONIGHT)]
         assert not list(home.path.rglob(f"night={LATER}"))
+
+
+class TestTheLastRelease:
+    """0.2.0: its baseline, and the kernel that is kept with it, are served by today's code."""
+
+    OVERRIDES: ClassVar[dict[str, Any]] = {LAG: 4_000}
+
+    @pytest.mark.usefixtures("last_home")
+    def test_a_night_is_judged_against_its_baseline(self) -> None:
+        """Every configuration is compared: none is without data."""
+        verdict = judge_night(simulated(TONIGHT))
+        assert verdict.baseline is not None
+        assert Status.NO_DATA not in {one.status for one in verdict.configurations}
+
+    @pytest.mark.usefixtures("last_home")
+    def test_its_kernel_runs(self) -> None:
+        """Its files lie where that release had them; it gives the outcome that today's gives."""
+        record = baseline.show(EXPERIMENT)
+        assert record is not None
+        source = baseline.baseline_source(record)
+        assert "errors.py" in source.files
+        with Kernel(source, "the baseline's code", compiled=False) as kernel:
+            ran = kernel.run(SCENARIO, self.OVERRIDES)
+        assert ran.problem == ""
+        today = run_today(apply(scenario_from_json(json.dumps(SCENARIO)), self.OVERRIDES))
+        assert ran.outcome == {name: today.outcome[name] for name in ran.outcome}

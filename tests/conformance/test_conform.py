@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.conformance.comparison import (
     Agreement,
     ComparedCase,
@@ -23,7 +24,6 @@ from isr_pipeline.conformance.observations import (
     Observation,
     load_observations,
 )
-from isr_pipeline.errors import InputError
 from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.report.trace import write_runs
 

@@ -26,7 +26,7 @@ def bag() -> Iterator[Any]:
     """Every DAG of the folder, parsed by Airflow itself."""
     from airflow.dag_processing.dagbag import BundleDagBag
 
-    from isr_pipeline.home import REPOSITORY
+    from isr_pipeline.base.home import REPOSITORY
 
     assert _HOME.name == airflow.settings.AIRFLOW_HOME
     folder = Path(REPOSITORY / "dags")

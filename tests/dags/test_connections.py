@@ -16,13 +16,10 @@ from airflow.providers.apache.spark.hooks import spark_submit
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.home import REPOSITORY, SHIPPED
-from isr_pipeline.host import stack
-from isr_pipeline.host.spark_session import STARTED
-from isr_pipeline.host.submit import JobFailed, JobNotStarted
-from isr_pipeline.night import steps
-from isr_pipeline.orchestration.connections import (
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.home import REPOSITORY, SHIPPED
+from isr_pipeline.night import stack, steps
+from isr_pipeline.night.airflow.connections import (
     KUBERNETES,
     SIZES,
     Settings,
@@ -30,7 +27,9 @@ from isr_pipeline.orchestration.connections import (
     settings,
     spark_connection,
 )
-from isr_pipeline.orchestration.wiring import SparkJob, submit_job
+from isr_pipeline.night.airflow.wiring import SparkJob, submit_job
+from isr_pipeline.night.spark.spark_session import STARTED
+from isr_pipeline.night.spark.submit import JobFailed, JobNotStarted
 
 DAGS = SHIPPED / "dags"
 

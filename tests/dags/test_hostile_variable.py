@@ -11,9 +11,9 @@ from typing import Any
 import airflow.providers
 import pytest
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.orchestration.connections import settings
-from isr_pipeline.orchestration.notifiers import notifiers
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.night.airflow.connections import settings
+from isr_pipeline.night.airflow.notifiers import notifiers
 
 MAIL = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"
 

@@ -26,18 +26,15 @@ from airflow.sdk.exceptions import (
     AirflowTaskTimeout,
 )
 
-from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.home import REPOSITORY, SHIPPED, Home
 from isr_pipeline.experiment.cost import task_limit_s
 from isr_pipeline.experiment.file import DAG_PREFIX, dag_id_of, known_experiments
 from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
-from isr_pipeline.home import REPOSITORY, SHIPPED, Home
-from isr_pipeline.host.java import java_home, spark_home
-from isr_pipeline.host.stack import environment
 from isr_pipeline.night import steps
-from isr_pipeline.night.status import Status, write_status
-from isr_pipeline.orchestration import wiring
-from isr_pipeline.orchestration.wiring import (
+from isr_pipeline.night.airflow import wiring
+from isr_pipeline.night.airflow.wiring import (
     ACCEPT_PARAMS,
     GATE_MAY_SKIP,
     NIGHT_PARAMS,
@@ -54,6 +51,9 @@ from isr_pipeline.orchestration.wiring import (
     take_claim,
     tell_verdict,
 )
+from isr_pipeline.night.spark.java import java_home, spark_home
+from isr_pipeline.night.stack import environment
+from isr_pipeline.night.status import Status, write_status
 from isr_pipeline.verdicts.judge import judge_night
 from tests.verdicts.synthetic import NIGHT, World, home
 
@@ -608,7 +608,7 @@ class TestSparkJobThatCannotStart:
         """A job that had its session may be tried again."""
         file = tmp_path / "job.py"
         file.write_text(
-            "from isr_pipeline.host.spark_session import spark_session\n"
+            "from isr_pipeline.night.spark.spark_session import spark_session\n"
             "spark_session('job')\nraise SystemExit(1)\n"
         )
         with pytest.raises(AirflowException) as failed:

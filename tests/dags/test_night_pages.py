@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from isr_pipeline.night.airflow.night_pages import NightPages, app, place_of
 from isr_pipeline.night.status import Status, write_status
-from isr_pipeline.orchestration.night_pages import NightPages, app, place_of
 
 NIGHT = "2026-11-19"
 DAG_ID = "isr_nightly_smoke"

@@ -22,17 +22,15 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import DAG, BaseNotifier
 from airflow.sdk.exceptions import AirflowFailException
 
-from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.home import REPOSITORY, Home
 from isr_pipeline.experiment.file import dag_id_of
-from isr_pipeline.home import REPOSITORY, Home
-from isr_pipeline.host.airflow_rest import WHY
 from isr_pipeline.night import claim, steps
-from isr_pipeline.night.claim import claim_night, holds_claim, release_night
-from isr_pipeline.night.status import Status, noted_status, write_status
-from isr_pipeline.orchestration import run_end, wiring
-from isr_pipeline.orchestration.connections import into_environment, settings
-from isr_pipeline.orchestration.notifiers import notifiers
-from isr_pipeline.orchestration.run_end import (
+from isr_pipeline.night.airflow import run_end, wiring
+from isr_pipeline.night.airflow.airflow_rest import WHY
+from isr_pipeline.night.airflow.connections import into_environment, settings
+from isr_pipeline.night.airflow.notifiers import notifiers
+from isr_pipeline.night.airflow.run_end import (
     ACCEPT,
     close,
     free_night,
@@ -40,6 +38,8 @@ from isr_pipeline.orchestration.run_end import (
     note_of_lines,
     tell_end,
 )
+from isr_pipeline.night.claim import claim_night, holds_claim, release_night
+from isr_pipeline.night.status import Status, noted_status, write_status
 from isr_pipeline.verdicts.record import Status as Verdict
 from tests.verdicts.synthetic import NIGHT, World, record_with
 

@@ -14,10 +14,10 @@ import pytest
 from airflow.configuration import conf
 from airflow.sdk.exceptions import AirflowSkipException
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.home import Home
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import Home
+from isr_pipeline.night.airflow import upkeep
 from isr_pipeline.night.status import Status, nights, write_status
-from isr_pipeline.orchestration import upkeep
 
 DAY = 86_400
 

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 from tools.soak_nights import works_on
 
 EXPERIMENT = "smoke"

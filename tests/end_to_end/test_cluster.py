@@ -14,9 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from isr_pipeline.home import Home
-from isr_pipeline.host.java import java_home
-from isr_pipeline.host.stack import free_port, port_in_use
+from isr_pipeline.base.home import Home
+from isr_pipeline.night.spark.java import java_home
+from isr_pipeline.night.stack import free_port, port_in_use
 from tests.end_to_end.conftest import Site
 from tests.end_to_end.test_night import digests
 

@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from isr_pipeline.home import Home
-from isr_pipeline.host import supervisor
-from isr_pipeline.host.airflow_rest import ADMIN, ENDED, Rest, admin_password
-from isr_pipeline.host.java import java_home, spark_home
-from isr_pipeline.host.stack import free_port
+from isr_pipeline.base.home import Home
+from isr_pipeline.night import supervisor
+from isr_pipeline.night.airflow.airflow_rest import ADMIN, ENDED, Rest, admin_password
+from isr_pipeline.night.spark.java import java_home, spark_home
+from isr_pipeline.night.stack import free_port
 from tests.spark.cluster import Cluster
 from tests.test_wheel import Installed, installed, wheel
 from tools.setup import find_uv

@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 from tests.end_to_end.conftest import EXPERIMENT, Site
 
 NIGHT = "2026-11-19"

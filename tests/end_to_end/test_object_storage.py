@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from isr_pipeline.storage.published import MANIFEST
-from isr_pipeline.storage.remote import RemotePath
+from isr_pipeline.base.storage.published import MANIFEST
+from isr_pipeline.base.storage.remote import RemotePath
 from tests.end_to_end.conftest import EXPERIMENT, Site
 from tests.end_to_end.test_night import digests
 from tests.storage.server import BUCKET, Server, running

@@ -21,9 +21,9 @@ import psutil
 import pytest
 from ruamel.yaml import YAML
 
-from isr_pipeline.home import REPOSITORY, Home
-from isr_pipeline.host.java import java_home
-from isr_pipeline.host.stack import free_port
+from isr_pipeline.base.home import REPOSITORY, Home
+from isr_pipeline.night.spark.java import java_home
+from isr_pipeline.night.stack import free_port
 from tests import test_containers
 
 SECONDS_MAX = 240

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.experiment.file import dag_id_of
-from isr_pipeline.home import REPOSITORY
-from isr_pipeline.host.stack import free_port
+from isr_pipeline.night.stack import free_port
 from tests.end_to_end.conftest import EXPERIMENT, Site, Started
 from tests.end_to_end.test_night import dag_runs, note
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.experiment.configurations import MAIN_PARAMS, Configuration, configurations
 from isr_pipeline.experiment.file import Experiment, Group, load_experiment
 from isr_pipeline.kafka.broker_config import KEYS

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.home import REPOSITORY, config_dir
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.cost import cost_lines, rounded
 from isr_pipeline.experiment.file import healthy_scenario, load_experiment, read_experiment_file
-from isr_pipeline.home import REPOSITORY, config_dir
 from isr_pipeline.worlds.load import load_of
 
 Edit = Callable[[str, str, str], None]

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.reading import parse_mapping
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.cli import app
-from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.keys import (
     ABOUT,
     PROPOSALS,
@@ -22,8 +24,6 @@ from isr_pipeline.experiment.keys import (
     unread,
     unread_overrides,
 )
-from isr_pipeline.files.reading import parse_mapping
-from isr_pipeline.home import REPOSITORY
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
 from isr_pipeline.kafka.releases import RELEASES
 from isr_pipeline.scenarios.model import (

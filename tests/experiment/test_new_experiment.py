@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.cli import app
-from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment import new_experiment as module
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import Candidate, Experiment, healthy_scenario, load_experiment
 from isr_pipeline.experiment.new_experiment import Answer, new_experiment
 from isr_pipeline.experiment.stages import Budget
-from isr_pipeline.home import REPOSITORY
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import apply
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.compiling import KERNEL_ROOMS
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.experiment.plan import (
     Plan,
     _filled,
@@ -16,7 +17,6 @@ from isr_pipeline.experiment.plan import (
     code_version,
     make_plan,
 )
-from isr_pipeline.kernels.source import KERNEL_ROOMS
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.panels import panel_digest
 

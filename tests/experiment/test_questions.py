@@ -11,11 +11,11 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.cli import app
 from isr_pipeline.experiment.combinations import combined
 from isr_pipeline.experiment.file import standing_cluster
 from isr_pipeline.experiment.questions import QUESTIONS_MAX, Question, questions
-from isr_pipeline.home import REPOSITORY
 
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 ELR, LAG = "eligible.leader.replicas.version", "replica.lag.time.max.ms"

@@ -16,7 +16,7 @@ import yaml
 from hypothesis import assume, given, note, reject, settings
 from hypothesis import strategies as st
 
-from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.base.errors import BudgetSpent
 from isr_pipeline.experiment.configurations import effects_of, resolved_params
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
 from isr_pipeline.kafka.own_rules import CHANGEABLE, text_of

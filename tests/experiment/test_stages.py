@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from isr_pipeline.errors import Refused
+from isr_pipeline.base.errors import Refused
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.plan import Plan, keep_strata, make_plan, stage_strata
 from isr_pipeline.experiment.stages import (

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from isr_pipeline.files.whole import write_whole
+from isr_pipeline.base.files.whole import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 class TestWriteWhole:
-    """isr_pipeline.files.whole."""
+    """isr_pipeline.base.files.whole."""
 
     def test_makes_the_folder(self, tmp_path: Path) -> None:
         """The folders above are made."""

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from isr_pipeline import cli
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.worlds.ready import compile_kernel
 from tests.clusters import samples
 from tests.fuzz.damage import damaged_texts, damaged_values

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.home import Home
-from isr_pipeline.host.airflow_rest import Rest, Silent, rest_of
-from isr_pipeline.host.stack import free_port
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import Home
+from isr_pipeline.night.airflow.airflow_rest import Rest, Silent, rest_of
+from isr_pipeline.night.stack import free_port
 
 RUNS = [
     {"dag_id": "isr_nightly_smoke", "dag_run_id": "manual__a+b", "triggered_by": "test"},

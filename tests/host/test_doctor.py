@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from isr_pipeline.home import REPOSITORY
-from isr_pipeline.host.doctor import examine, overwritten
+from isr_pipeline.base.home import REPOSITORY
+from isr_pipeline.night.doctor import examine, overwritten
 from isr_pipeline.verdicts import baseline
 from isr_pipeline.verdicts.quantities import load_settings
 

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline import refusals
-from isr_pipeline.errors import Refused
-from isr_pipeline.home import Home
-from isr_pipeline.host import preconditions
-from isr_pipeline.host.doctor import examine
-from isr_pipeline.host.progress import Listener
-from isr_pipeline.night import life
+from isr_pipeline.base import refusals
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import Home
+from isr_pipeline.base.progress import Listener
+from isr_pipeline.night import life, preconditions
+from isr_pipeline.night.doctor import examine
 from isr_pipeline.night.status import INTERRUPTED, RUNNING, Status, read_status, write_status
 from isr_pipeline.verdicts.quantities import load_settings
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.home import REPOSITORY, Home
-from isr_pipeline.host import preconditions, stack
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.home import REPOSITORY, Home
+from isr_pipeline.night import preconditions, stack
 
 FOLDER = "a folder that can be written"
 STORES = preconditions.STORES

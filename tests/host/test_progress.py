@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.host import progress
-from isr_pipeline.host.progress import BEGINS, PassingLine, Progress, is_progress, watched
+from isr_pipeline.base import progress
+from isr_pipeline.base.progress import BEGINS, PassingLine, Progress, is_progress, watched
 from isr_pipeline.worlds import ready
 
 

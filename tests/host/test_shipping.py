@@ -12,20 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.home import REPOSITORY, Home
-from isr_pipeline.host import arrival, pack, shipping
-from isr_pipeline.host.arrival import SCRATCH
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.home import REPOSITORY, Home
+from isr_pipeline.night.spark import arrival, pack, shipping
+from isr_pipeline.night.spark.arrival import SCRATCH
 
 IMPORTED = """
 import importlib, sys
 from importlib.metadata import packages_distributions
-from isr_pipeline.jobs.simulate import PRELOADED
+from isr_pipeline.night.spark.simulate import PRELOADED
 for name in [one.partition(":")[0] for one in PRELOADED]:
     importlib.import_module(name)
 for job in ("extend", "simulate"):
-    importlib.import_module(f"isr_pipeline.jobs.{job}")
-import isr_pipeline.outcomes.serving, isr_pipeline.host.spark_workers, pyspark.worker
+    importlib.import_module(f"isr_pipeline.night.spark.{job}")
+import isr_pipeline.kernels.serving, isr_pipeline.night.spark.spark_workers, pyspark.worker
 named = packages_distributions()
 found = {one for module in sys.modules for one in named.get(module, [])}
 print(*sorted(found))
@@ -138,7 +138,7 @@ class TestArrival:
         (executor / "code" / "where.py").write_text(
             "import os, sys; print(__file__, os.environ['ISR_PIPELINE_HOME'], *sys.argv[1:])"
         )
-        call = "from isr_pipeline.host.arrival import settle; settle('where'); print('none')"
+        call = "from isr_pipeline.night.spark.arrival import settle; settle('where'); print('none')"
         scratch = {SCRATCH: str(tmp_path / "scratch"), "PYTHONPATH": str(REPOSITORY)}
         return subprocess.run(
             [sys.executable, "-c", call, "pyspark.worker"],

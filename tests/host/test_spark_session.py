@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from isr_pipeline.home import Home
-from isr_pipeline.host.java import driver_variables, java_home
-from isr_pipeline.host.spark_session import SETTINGS
+from isr_pipeline.base.home import Home
+from isr_pipeline.night.spark.java import driver_variables, java_home
+from isr_pipeline.night.spark.spark_session import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ class TestSession:
 
 TOLD = """
 import json, sys
-from isr_pipeline.host.spark_session import spark_session
+from isr_pipeline.night.spark.spark_session import spark_session
 
 spark = spark_session("job")
 context = spark.sparkContext
@@ -92,7 +92,7 @@ def test_what_spark_submit_is_given_stays(tmp_path: Path) -> None:
     assert json.loads(done.stdout.partition("told ")[2].splitlines()[0]) == {
         "spark.ui.enabled": "true",
         "spark.log.level": "ERROR",
-        "spark.python.daemon.module": "isr_pipeline.host.spark_daemon",
+        "spark.python.daemon.module": "isr_pipeline.night.spark.spark_daemon",
         "threads": "3",
         "app": "named",
         "at": "local[1]",

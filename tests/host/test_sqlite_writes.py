@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.orm import Session
 
-from isr_pipeline.home import Home
-from isr_pipeline.host.stack import environment
-from isr_pipeline.orchestration.database import connect_args
+from isr_pipeline.base.home import Home
+from isr_pipeline.night.airflow.database import connect_args
+from isr_pipeline.night.stack import environment
 
 COUNT = text("select count(*) from runs")
 ADD = text("insert into runs values (1)")

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from isr_pipeline.host.supervisor import Program, end_all, marked, start, stop
+from isr_pipeline.night.supervisor import Program, end_all, marked, start, stop
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 FAIL = [sys.executable, "-c", "raise SystemExit('no such thing')"]

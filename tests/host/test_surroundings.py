@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.home import REPOSITORY, Home
-from isr_pipeline.host import stack
-from isr_pipeline.host.surroundings import LOCALE, left_aside, own, told
+from isr_pipeline.base.home import REPOSITORY, Home
+from isr_pipeline.night import stack
+from isr_pipeline.night.surroundings import LOCALE, left_aside, own, told
 
 PROGRAM = [
     sys.executable,
     *("-I", "-X", "utf8"),
-    str(REPOSITORY / "isr_pipeline" / "host" / "surroundings.py"),
+    str(REPOSITORY / "isr_pipeline" / "night" / "surroundings.py"),
 ]
 ANOTHER_SPARK = {
     "SPARK_HOME": "/opt/spark",

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.errors import Refused
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import REPOSITORY, Home
 from isr_pipeline.experiment.plan import kernel_digest
-from isr_pipeline.home import REPOSITORY, Home
 from isr_pipeline.kernels import commits
 from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.difference import changed_files, changed_parts

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.home import Home
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import Home
 from tools.lab.brokers import down
 from tools.lab.jars import fetch
 from tools.lab.release import Release

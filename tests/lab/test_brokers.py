@@ -5,7 +5,7 @@ from __future__ import annotations
 import psutil
 import pytest
 
-from isr_pipeline.errors import Refused
+from isr_pipeline.base.errors import Refused
 from tests.lab.conftest import Laboratory
 from tools.lab import nodes
 from tools.lab.brokers import clusters, down, up

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from isr_pipeline.base.errors import LINE_MAX, InputError, Refused
 from isr_pipeline.clusters.connection import (
     CONFIG_VARIABLE,
     PASSWORD_VARIABLE,
@@ -16,7 +17,6 @@ from isr_pipeline.clusters.connection import (
     connection,
 )
 from isr_pipeline.clusters.live import read_live
-from isr_pipeline.errors import LINE_MAX, InputError, Refused
 from tests.lab import secure
 
 HERE = "kafka://127.0.0.1:9092"

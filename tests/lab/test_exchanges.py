@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient
 
+from isr_pipeline.base.errors import LINE_MAX, Refused
 from isr_pipeline.clusters.connection import connection, describe_cluster
 from isr_pipeline.clusters.live import read_live
-from isr_pipeline.errors import LINE_MAX, Refused
 from tools.lab.exchanges import FOLDER, replayed
 
 RECORDINGS = sorted(FOLDER.glob("*.json"))

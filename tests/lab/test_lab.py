@@ -19,8 +19,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from isr_pipeline.errors import LINE_MAX, InputError, Refused
-from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.base.errors import LINE_MAX, InputError, Refused
+from isr_pipeline.base.home import REPOSITORY, Home
 from tools.lab import brokers, jars, nodes
 from tools.lab.brokers import cluster_folder, clusters, down, up
 from tools.lab.listing import listing

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
+from isr_pipeline.base.errors import Refused
 from isr_pipeline.clusters.connection import connection
 from isr_pipeline.clusters.importing import import_cluster
 from isr_pipeline.clusters.live import read_live
-from isr_pipeline.errors import Refused
 from tests.lab import secure
 from tests.lab.comparing import compare
 from tests.lab.conftest import Laboratory

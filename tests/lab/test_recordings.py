@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.clusters.importing import import_cluster
-from isr_pipeline.home import REPOSITORY
 from tests.lab.comparing import compare
 from tools.lab.release import EXAMPLES
 from tools.lab.topology import SECRET

@@ -10,15 +10,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.home import Home
-from isr_pipeline.host import stack
-from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE
-from isr_pipeline.host.submit import JobFailed
-from isr_pipeline.night import claim
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import Home
+from isr_pipeline.night import claim, stack
+from isr_pipeline.night.airflow.airflow_lock import SUPERVISOR_VARIABLE
 from isr_pipeline.night.keep import accept_baseline, simulate_confirm
+from isr_pipeline.night.spark.submit import JobFailed
 from isr_pipeline.night.status import Status, write_status
-from isr_pipeline.tracking import log_night
+from isr_pipeline.report.tracking import log_night
 from isr_pipeline.verdicts.judge import judge_night
 from tests.verdicts.synthetic import LATER, NIGHT, World, home, scaled
 

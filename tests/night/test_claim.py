@@ -18,11 +18,11 @@ from typing import Any
 import psutil
 import pytest
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.files.lock import alone
-from isr_pipeline.home import Home
-from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.files.lock import alone
+from isr_pipeline.base.home import Home
 from isr_pipeline.night import claim as claims
+from isr_pipeline.night.airflow.airflow_lock import SUPERVISOR_VARIABLE
 from isr_pipeline.night.claim import (
     CLAIMS,
     STANDS_S,
@@ -36,7 +36,7 @@ from isr_pipeline.night.claim import (
 from isr_pipeline.night.keep import prune
 from isr_pipeline.night.life import interrupt, interrupt_run, made_by, note_of
 from isr_pipeline.night.status import Status, check_not_replaced, read_status, write_status
-from isr_pipeline.tracking.pages import remember
+from isr_pipeline.report.tracking.pages import remember
 
 NIGHT = "2026-11-19"
 

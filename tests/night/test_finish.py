@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.errors import Refused
+from isr_pipeline.base.errors import Refused
 from isr_pipeline.night import life
 from isr_pipeline.night.status import read_status
 from isr_pipeline.verdicts.record import Status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.night.notify import configured, tell
 
 TOLD: list[str] = []

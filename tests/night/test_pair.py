@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.night.pair import baseline_of_night, scenario_of_night
 from isr_pipeline.verdicts import acceptance

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.home import Home
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import Home
 from isr_pipeline.night.keep import prune
 from isr_pipeline.night.status import Status, nights, write_status
 from isr_pipeline.verdicts.baseline import BaselineRecord

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.host.airflow_rest import Silent
-from isr_pipeline.host.stack import STOP_SIGNALS, stop_on_signals
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.night.airflow.airflow_rest import Silent
 from isr_pipeline.night.runner import _Tail, check_airflow, mark
+from isr_pipeline.night.stack import STOP_SIGNALS, stop_on_signals
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.cli import app
-from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.night.status import Status, check_night, find_experiment, write_status
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.baseline import forget

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
 from tests.oracle.steps import Place
 from tests.oracle.timeline import MACHINES, run_timeline
 from tests.oracle.variants import VARIANTS

@@ -11,11 +11,11 @@ import json
 import sys
 from pathlib import Path
 
-from isr_pipeline.errors import USER_ERRORS
-from isr_pipeline.home import Home
-from isr_pipeline.host.preconditions import check_home
-from isr_pipeline.host.surroundings import enter
-from isr_pipeline.refusals import refuse
+from isr_pipeline.base.errors import USER_ERRORS
+from isr_pipeline.base.home import Home
+from isr_pipeline.base.refusals import refuse
+from isr_pipeline.night.preconditions import check_home
+from isr_pipeline.night.surroundings import enter
 from tests.oracle import replay_file
 
 

@@ -540,7 +540,7 @@ class TestPropagation:
 
     def test_answer_without_proposal(self) -> None:
         """An answer to nothing is an error of the timeline."""
-        from isr_pipeline.errors import InputError
+        from isr_pipeline.base.errors import InputError
 
         with pytest.raises(InputError, match=r"timeline\[2\]\.op: 'alter_ok'; allowed: a fetch"):
             run("leader", "3.7+", *lead([101]), step("alter_ok", 0, partition_epoch=2))

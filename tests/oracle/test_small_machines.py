@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
 from tests.oracle.fetcher_mgr import fetcher_id, java_hash
 from tests.oracle.timelines import run
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
 from tests.oracle import MACHINES, VARIANTS, replay_file, replay_vector
 from tests.oracle.__main__ import main
 

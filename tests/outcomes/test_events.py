@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.errors import BudgetSpent, InputError
-from isr_pipeline.outcomes.events import Kept, event_table
-from isr_pipeline.outcomes.schemas import EVENTS
+from isr_pipeline.base.errors import BudgetSpent, InputError
 from isr_pipeline.scenarios.model import parse_scenario
+from isr_pipeline.tables.events import Kept, event_table
+from isr_pipeline.tables.schemas import EVENTS
 from isr_pipeline.worlds.events import KINDS, Events
 from isr_pipeline.worlds.reuse import Simulations
 from tests.simulation.random_scenarios import BUDGET, FromSeed, raw_scenario

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from isr_pipeline.outcomes.schemas import OUTCOMES, SUMMARY
-from isr_pipeline.outcomes.store import digest
-from isr_pipeline.outcomes.summary import (
+from isr_pipeline.tables.schemas import OUTCOMES, SUMMARY
+from isr_pipeline.tables.store import digest
+from isr_pipeline.tables.summary import (
     Sample,
     percentiles,
     resampled,

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.base.errors import BudgetSpent
 from isr_pipeline.experiment.configurations import Configuration
-from isr_pipeline.outcomes import pairs
-from isr_pipeline.outcomes.schemas import SCHEMAS
 from isr_pipeline.scenarios.model import Scenario, canonical_json, parse_scenario
 from isr_pipeline.simulation.world.columns import Table
 from isr_pipeline.simulation.world.tables import Event
+from isr_pipeline.tables import pairs
+from isr_pipeline.tables.schemas import SCHEMAS
 from isr_pipeline.worlds.columns import COUNTED, EXPOSURE, METRICS, OF_THE_RUN
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.events import Events

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from isr_pipeline.errors import TableMissing
-from isr_pipeline.outcomes import store
-from isr_pipeline.storage.published import files, replacing
+from isr_pipeline.base.errors import TableMissing
+from isr_pipeline.base.storage.published import files, replacing
+from isr_pipeline.tables import store
 
 NIGHT = "2026-11-19"
 ROWS = pd.DataFrame(

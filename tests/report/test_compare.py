@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.cli import app
-from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.plan import make_plan
-from isr_pipeline.outcomes.pairs import simulate_scenario
 from isr_pipeline.report import compare as comparing
 from isr_pipeline.report.compare import Compared, Curve, Mostly, Point, compare, lines, table
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.model import scenario_from_json
+from isr_pipeline.tables.pairs import simulate_scenario
 from isr_pipeline.verdicts.comparison import PanelOutcomes
 from isr_pipeline.verdicts.quantities import (
     LATENCY,

@@ -13,8 +13,8 @@ from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
 from isr_pipeline.report.sections.reference import hit
 from isr_pipeline.report.terminal import print_night
+from isr_pipeline.report.tracking import names
 from isr_pipeline.scenarios.profile import FaultProfile
-from isr_pipeline.tracking import names
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, ONE_REPLICA, PRODUCE, plain
 from isr_pipeline.verdicts.record import (

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.report.templates import FOLDER, rendered
 from isr_pipeline.report.words import WORDS
 

@@ -15,11 +15,9 @@ import pandas as pd
 import pytest
 from plotly.offline import get_plotlyjs
 
-from isr_pipeline.blame.why import explain
+from isr_pipeline.base.files.reading import read_mapping
+from isr_pipeline.base.home import SHIPPED, Home
 from isr_pipeline.experiment.plan import code_version
-from isr_pipeline.files.reading import read_mapping
-from isr_pipeline.home import SHIPPED, Home
-from isr_pipeline.outcomes import store
 from isr_pipeline.report import charts
 from isr_pipeline.report.backing import backing
 from isr_pipeline.report.data import ordered, read_night
@@ -28,7 +26,9 @@ from isr_pipeline.report.html import render, write_report
 from isr_pipeline.report.page import Page
 from isr_pipeline.report.sections import SECTIONS
 from isr_pipeline.scenarios.profile import FaultProfile, Stratum, load_profile
+from isr_pipeline.tables import store
 from isr_pipeline.verdicts import acceptance, quantities
+from isr_pipeline.verdicts.blame.why import explain
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.worlds.columns import METRICS, values_of
 from tests.blame.cases import LAG, SESSION, case

@@ -121,7 +121,7 @@ class TestStory:
 
     def test_of_an_explanation(self, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """The baseline's run has the baseline's settings, tonight's has tonight's."""
-        from isr_pipeline.blame.why import explain
+        from isr_pipeline.verdicts.blame.why import explain
 
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
         found = explain(case({LAG: 16_000}, {LAG: 4_000}), compiled=False)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.reading import parse_mapping
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.reading import parse_mapping
 from isr_pipeline.scenarios.cluster_file import (
     checked_cluster,
     load_cluster_file,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isr_pipeline.base.files.reading import read_mapping
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.experiment.file import Experiment, load_experiment
-from isr_pipeline.files.reading import read_mapping
-from isr_pipeline.home import REPOSITORY
 from isr_pipeline.scenarios.faults import KINDS
 from isr_pipeline.scenarios.generator import draw_panel, draw_scenario
 from isr_pipeline.scenarios.model import canonical_json, parse_scenario, scenario_from_json

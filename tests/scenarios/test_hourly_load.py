@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.reading import read_mapping
 from isr_pipeline.experiment.cost import cost_lines, load_by_hour
 from isr_pipeline.experiment.file import load_experiment
-from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.scenarios.cluster_file import load_cluster_file, read_cluster
 from isr_pipeline.scenarios.generator import DrawSource, draw_panel, draw_scenario
 from isr_pipeline.scenarios.model import Scenario, parse_scenario

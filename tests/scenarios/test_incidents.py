@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.home import REPOSITORY, config_dir
 from isr_pipeline.clusters.show import as_json
-from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.file import Experiment, healthy_scenario, load_experiment
-from isr_pipeline.home import REPOSITORY, config_dir
 from isr_pipeline.scenarios.cluster_file import load_cluster_file, read_cluster
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.incidents import counts_of, units_of

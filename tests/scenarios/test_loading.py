@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.scenarios.loading import SCENARIO, load_scenario
 
 

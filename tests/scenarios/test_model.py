@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.files.reading import parse_mapping, parse_value
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.reading import parse_mapping, parse_value
 from isr_pipeline.kafka.releases import RELEASES
 from isr_pipeline.scenarios.faults import Pause, ReadStall
 from isr_pipeline.scenarios.loading import load_scenario

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.files import reading
-from isr_pipeline.files.reading import parse_mapping
-from isr_pipeline.files.words import with_list
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files import reading
+from isr_pipeline.base.files.reading import parse_mapping
+from isr_pipeline.base.files.words import with_list
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.scenarios.faults import KINDS
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import (

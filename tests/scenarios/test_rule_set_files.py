@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.experiment.combinations import read_release
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import load_experiment

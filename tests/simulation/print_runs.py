@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 from unittest.mock import patch
 
-from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.base.errors import BudgetSpent
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.simulation import fetches, follower, purgatory
 from isr_pipeline.simulation.shortcuts import pending

@@ -11,9 +11,9 @@ import numba
 import pytest
 from typer.testing import CliRunner
 
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.cli import app
-from isr_pipeline.errors import InputError
-from isr_pipeline.home import REPOSITORY
 from isr_pipeline.kafka.record import PENDING_SLOTS
 from isr_pipeline.kafka.rows import TABLES, Ref, Row, Several, Span
 from isr_pipeline.scenarios.faults import CONNECTIONS_MAX

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.errors import BudgetSpent, InputError
+from isr_pipeline.base.errors import BudgetSpent, InputError
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.events import events_of

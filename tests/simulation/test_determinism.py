@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.base.errors import BudgetSpent
 from isr_pipeline.scenarios.model import Scenario, apply, parse_scenario
 from isr_pipeline.worlds.columns import COUNTED, METRICS, OF_THE_RUN
 from isr_pipeline.worlds.run import Result, failed_outcome, run

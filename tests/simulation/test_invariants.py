@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.base.errors import BudgetSpent
 from isr_pipeline.kafka.rows import Row
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.simulation.invariants import INVARIANTS, first_broken, remembered

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import pytest
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.kafka.compiling import UNCOUNTED
 from isr_pipeline.simulation.shortcuts.pending import forget_pending
 from isr_pipeline.simulation.world import jit

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.worlds.run import Result
 from tests.simulation.worlds import ACKS_ALL, at, fault, happened, world

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 from typing import Self
 
-from isr_pipeline.home import REPOSITORY, Home
-from isr_pipeline.host.java import java_home, spark_home
-from isr_pipeline.host.stack import free_port
+from isr_pipeline.base.home import REPOSITORY, Home
+from isr_pipeline.night.spark.java import java_home, spark_home
+from isr_pipeline.night.stack import free_port
 
 USER = "nobody"
 

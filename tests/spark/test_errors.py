@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.host.pack import start_script
-from isr_pipeline.host.spark_errors import cause, disk_full
-from isr_pipeline.jobs.program import run_as_program
+from isr_pipeline.base.errors import Refused, disk_full
+from isr_pipeline.night.spark.pack import start_script
+from isr_pipeline.night.spark.program import run_as_program
+from isr_pipeline.night.spark.spark_errors import cause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,7 +93,8 @@ class TestCause:
             _desc = "Job aborted."
             _stackTrace = (  # noqa: N815 - as pyspark names it
                 "Traceback (most recent call last):\n  raise StoreDamaged(...)\n"
-                "isr_pipeline.storage.remote.StoreDamaged: s3://b/t: was published, and is gone\n"
+                "isr_pipeline.base.storage.remote.StoreDamaged: "
+                "s3://b/t: was published, and is gone\n"
             )
 
             def __str__(self) -> str:
@@ -187,7 +188,7 @@ class TestUnfitWorker:
     def test_python_ends(self, spark: SparkSession, tmp_path: Path) -> None:
         """It starts, but not our code: a library is missing, or the C library is older."""
         program = self.python(tmp_path, b"#!/bin/sh\nexit 3\n")
-        assert "isr_pipeline.host.spark_daemon ended at once" in self.cause_with(
+        assert "isr_pipeline.night.spark.spark_daemon ended at once" in self.cause_with(
             spark, "pythonExec", program
         )
 

@@ -10,15 +10,15 @@ import pandas as pd
 import pyarrow.compute as pc
 import pytest
 
-from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.home import REPOSITORY, Home
 from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.experiment.stages import BASELINE_SIDE
-from isr_pipeline.home import REPOSITORY, Home
-from isr_pipeline.jobs import extend, simulate
-from isr_pipeline.outcomes import parts, store
-from isr_pipeline.outcomes.scenarios_table import generate_scenarios
-from isr_pipeline.outcomes.summary import summarize_night
-from isr_pipeline.validation.run import check
+from isr_pipeline.night.spark import extend, simulate
+from isr_pipeline.tables import parts, store
+from isr_pipeline.tables.scenarios_table import generate_scenarios
+from isr_pipeline.tables.summary import summarize_night
+from isr_pipeline.tables.validation.run import check
 from isr_pipeline.verdicts import acceptance, baseline, changes, stages
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.record import load_verdict

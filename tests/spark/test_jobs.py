@@ -12,20 +12,20 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.progress import is_progress
+from isr_pipeline.base.storage.published import replacing
 from isr_pipeline.experiment.cost import core_seconds
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.plan import Plan, make_plan
-from isr_pipeline.host.progress import is_progress
-from isr_pipeline.jobs import simulate
-from isr_pipeline.jobs.progress import Progress
-from isr_pipeline.outcomes import parts, store
-from isr_pipeline.outcomes.scenarios_table import generate_scenarios
-from isr_pipeline.outcomes.schemas import SCHEMAS
-from isr_pipeline.outcomes.summary import summarize_night
+from isr_pipeline.night.spark import simulate
+from isr_pipeline.night.spark.progress import Progress
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
-from isr_pipeline.storage.published import replacing
-from isr_pipeline.validation.run import check
+from isr_pipeline.tables import parts, store
+from isr_pipeline.tables.scenarios_table import generate_scenarios
+from isr_pipeline.tables.schemas import SCHEMAS
+from isr_pipeline.tables.summary import summarize_night
+from isr_pipeline.tables.validation.run import check
 from tests.validation.tables import records
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class TestNight:
         """The same night cut into other tasks, without shards, has the same digests."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(simulate, "TASKS_PER_CORE", 2)
-            patch.setattr("isr_pipeline.outcomes.scenarios_table.SCENARIOS_AT_ONCE", 3)
+            patch.setattr("isr_pipeline.tables.scenarios_table.SCENARIOS_AT_ONCE", 3)
             other = plan_night(tmp_path)
             arguments = ["--plan", str(other.file)]
             generate_scenarios(other.plan)
@@ -295,7 +295,7 @@ class TestProgress:
     ) -> None:
         """Half was done after 40 s: 40 s are left, then 10, then it takes longer than expected."""
         clock = [1000.0]
-        monkeypatch.setattr("isr_pipeline.jobs.progress.time.monotonic", lambda: clock[0])
+        monkeypatch.setattr("isr_pipeline.night.spark.progress.time.monotonic", lambda: clock[0])
         told = Progress(spark, "regression/x", 8, 100.0)
         told.pairs_done.add(4)
         told.cost_done.add(50.0)

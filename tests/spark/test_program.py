@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE
+from isr_pipeline.night.airflow.airflow_lock import SUPERVISOR_VARIABLE
 
 JOB = """
 import time
-from isr_pipeline.jobs.program import run_as_program
+from isr_pipeline.night.spark.program import run_as_program
 print("works", flush=True)
 run_as_program(lambda: time.sleep(60))
 """

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from isr_pipeline.host.arrival import SCRATCH
-from isr_pipeline.host.shipping import TO_WORKERS, WORKERS
+from isr_pipeline.night.spark.arrival import SCRATCH
+from isr_pipeline.night.spark.shipping import TO_WORKERS, WORKERS
 from tests.spark.cluster import USER, Cluster, end, why_not
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ NIGHT = """
 import json, sys
 from pathlib import Path
 from isr_pipeline.experiment.plan import make_plan
-from isr_pipeline.host.spark_session import spark_session
-from isr_pipeline.host.spark_workers import ask_workers
-from isr_pipeline.jobs import simulate
-from isr_pipeline.outcomes.scenarios_table import generate_scenarios
-from isr_pipeline.outcomes.summary import summarize_night
-from isr_pipeline.outcomes import parts, store
-from isr_pipeline.outcomes.schemas import SCHEMAS
+from isr_pipeline.night.spark.spark_session import spark_session
+from isr_pipeline.night.spark.spark_workers import ask_workers
+from isr_pipeline.night.spark import simulate
+from isr_pipeline.tables.scenarios_table import generate_scenarios
+from isr_pipeline.tables.summary import summarize_night
+from isr_pipeline.tables import parts, store
+from isr_pipeline.tables.schemas import SCHEMAS
 
 master, folder, scenarios = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 plan = make_plan("smoke", "2026-11-19", scenarios)

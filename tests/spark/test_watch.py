@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.host.spark_errors import only_a_person_mends
-from isr_pipeline.host.spark_watch import WAIT, Waiting, wait_s
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.night.spark.spark_errors import only_a_person_mends
+from isr_pipeline.night.spark.spark_watch import WAIT, Waiting, wait_s
 from tests.spark.cluster import Cluster
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 JOB = """
 import sys, time
-from isr_pipeline.host.spark_errors import cause
-from isr_pipeline.host.spark_session import spark_session
+from isr_pipeline.night.spark.spark_errors import cause
+from isr_pipeline.night.spark.spark_session import spark_session
 
 def work(batches):
     for batch in batches:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.host import shipping, spark_workers
-from isr_pipeline.host.spark_workers import ask_workers, told
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.night.spark import shipping, spark_workers
+from isr_pipeline.night.spark.spark_workers import ask_workers, told
 
 if TYPE_CHECKING:
     from pathlib import Path

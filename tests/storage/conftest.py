@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from isr_pipeline.storage.remote import RemotePath
+from isr_pipeline.base.storage.remote import RemotePath
 from tests.storage.server import BUCKET, Server, running
 
 if TYPE_CHECKING:

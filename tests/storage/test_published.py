@@ -13,11 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from isr_pipeline.errors import TableMissing
-from isr_pipeline.outcomes import store
-from isr_pipeline.storage import published
-from isr_pipeline.storage.places import remove_tree
-from isr_pipeline.storage.published import (
+from isr_pipeline.base.errors import TableMissing
+from isr_pipeline.base.storage import published
+from isr_pipeline.base.storage.places import remove_tree
+from isr_pipeline.base.storage.published import (
     MANIFEST,
     Stored,
     content_of,
@@ -26,7 +25,8 @@ from isr_pipeline.storage.published import (
     files,
     replacing,
 )
-from isr_pipeline.storage.remote import RemotePath, StoreError
+from isr_pipeline.base.storage.remote import RemotePath, StoreError
+from isr_pipeline.tables import store
 from tests.storage.server import Server
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class TestReading:
         put(prefix, "first")
         assert text(prefix) == "first"
         code = (
-            "import sys; from isr_pipeline.storage import published, remote\n"
+            "import sys; from isr_pipeline.base.storage import published, remote\n"
             "with published.replacing(remote.RemotePath(sys.argv[1])) as own:\n"
             "    (own / 'x.txt').write_text('second')"
         )

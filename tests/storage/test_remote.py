@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.home import Home
-from isr_pipeline.host.places import root_path
-from isr_pipeline.host.preconditions import check_places
-from isr_pipeline.host.spark_errors import cause
-from isr_pipeline.storage.places import place_of
-from isr_pipeline.storage.remote import RemotePath, StoreError, reason
+from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.home import Home
+from isr_pipeline.base.places import root_path
+from isr_pipeline.base.storage.places import place_of
+from isr_pipeline.base.storage.remote import RemotePath, StoreError, reason
+from isr_pipeline.night.preconditions import check_places
+from isr_pipeline.night.spark.spark_errors import cause
 from isr_pipeline.verdicts import ledger
 from tests.storage.server import BUCKET, Server
 
@@ -116,7 +116,7 @@ class TestCause:
         """What a worker says of a store is the line, not what Spark says around it."""
         text = (
             "An exception was thrown from the Python worker:\n  File x\n"
-            "isr_pipeline.storage.remote.StoreError: s3://b/x: cannot be read (network "
+            "isr_pipeline.base.storage.remote.StoreError: s3://b/x: cannot be read (network "
             "connection: Connection reset by peer)\n\tat org.apache.spark"
         )
         assert cause(RuntimeError(text)) == (

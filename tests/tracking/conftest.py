@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
-from isr_pipeline.tracking.client import connect
+from isr_pipeline.report.tracking.client import connect
 from tests.verdicts.synthetic import home
 
 __all__ = ["home"]

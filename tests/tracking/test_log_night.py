@@ -14,15 +14,20 @@ import sqlalchemy
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.home import Home
-from isr_pipeline.outcomes import store
-from isr_pipeline.tracking import log_night as logging
-from isr_pipeline.tracking.client import delete_night, find_runs
-from isr_pipeline.tracking.log_night import attach_report, find_parent, log_night, pin_baseline
-from isr_pipeline.tracking.names import config_note, night_note
-from isr_pipeline.tracking.pages import logged_experiments
-from isr_pipeline.tracking.trend import page
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import Home
+from isr_pipeline.report.tracking import log_night as logging
+from isr_pipeline.report.tracking.client import delete_night, find_runs
+from isr_pipeline.report.tracking.log_night import (
+    attach_report,
+    find_parent,
+    log_night,
+    pin_baseline,
+)
+from isr_pipeline.report.tracking.names import config_note, night_note
+from isr_pipeline.report.tracking.pages import logged_experiments
+from isr_pipeline.report.tracking.trend import page
+from isr_pipeline.tables import store
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.record import ConfigVerdict, MetricVerdict, Status, load_verdict

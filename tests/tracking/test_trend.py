@@ -8,10 +8,10 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from isr_pipeline.tracking import names
-from isr_pipeline.tracking.client import delete_night, find_runs
-from isr_pipeline.tracking.log_night import log_night
-from isr_pipeline.tracking.trend import page
+from isr_pipeline.report.tracking import names
+from isr_pipeline.report.tracking.client import delete_night, find_runs
+from isr_pipeline.report.tracking.log_night import log_night
+from isr_pipeline.report.tracking.trend import page
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.record import load_verdict

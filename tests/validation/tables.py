@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pandas as pd
 
-from isr_pipeline.outcomes import parts, store
-from isr_pipeline.outcomes.schemas import SCHEMAS
-from isr_pipeline.outcomes.summary import summarize
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
+from isr_pipeline.tables import parts, store
+from isr_pipeline.tables.schemas import SCHEMAS
+from isr_pipeline.tables.summary import summarize
 from isr_pipeline.worlds.columns import COUNTED, EXPOSURE, US_PER_HOUR
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from isr_pipeline.home import Home
-from isr_pipeline.storage.places import names_below
-from isr_pipeline.validation import data_docs
-from isr_pipeline.validation.run import DataRefused, check
+from isr_pipeline.base.home import Home
+from isr_pipeline.base.storage.places import names_below
+from isr_pipeline.tables.validation import data_docs
+from isr_pipeline.tables.validation.run import DataRefused, check
 from tests.report.browser import PHONE, chromium, grave_faults, opened
 from tests.validation import tables
 from tests.validation.tables import tiny_plan

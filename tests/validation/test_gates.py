@@ -12,11 +12,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from isr_pipeline.home import Home
-from isr_pipeline.outcomes import parts, store
-from isr_pipeline.outcomes.schemas import SCHEMAS
-from isr_pipeline.validation.data_docs import CHECKED_TABLES
-from isr_pipeline.validation.run import DataRefused, broken_of, check, load_suite
+from isr_pipeline.base.home import Home
+from isr_pipeline.tables import parts, store
+from isr_pipeline.tables.schemas import SCHEMAS
+from isr_pipeline.tables.validation.data_docs import CHECKED_TABLES
+from isr_pipeline.tables.validation.run import DataRefused, broken_of, check, load_suite
 from tests.validation import tables
 from tests.validation.tables import NIGHT, SCENARIOS, tiny_plan
 

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.configurations import Configuration
 from isr_pipeline.experiment.file import Experiment, Group, load_experiment
 from isr_pipeline.experiment.plan import Plan, Shard
 from isr_pipeline.experiment.stages import Budget
-from isr_pipeline.home import Home
-from isr_pipeline.outcomes import store
 from isr_pipeline.scenarios.profile import FaultProfile
+from isr_pipeline.tables import store
 from isr_pipeline.verdicts import stages
 from isr_pipeline.verdicts.judge import facts_of
 from isr_pipeline.verdicts.record import ConfigVerdict, NightVerdict, Status

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from isr_pipeline.home import Home
+from isr_pipeline.base.home import Home
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.kernels.source import Source, read_package, write_archive
 from isr_pipeline.verdicts import acceptance, baseline, stages

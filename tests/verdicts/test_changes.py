@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.errors import Refused
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.plan import code_version
-from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import read_package
 from isr_pipeline.night.show import changed_lines, show
 from isr_pipeline.night.status import Status, write_status

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from isr_pipeline.errors import InputError, Refused, TableMissing
-from isr_pipeline.home import Home
-from isr_pipeline.outcomes import store
+from isr_pipeline.base.errors import InputError, Refused, TableMissing
+from isr_pipeline.base.home import Home
+from isr_pipeline.tables import store
 from isr_pipeline.verdicts import acceptance, baseline
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.record import NightVerdict, Status, load_verdict, worst

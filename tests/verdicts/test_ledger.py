@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.home import Home
 from isr_pipeline.cli import app
-from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.home import Home
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
 from isr_pipeline.verdicts import acceptance, baseline, ledger

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.plan import Plan, make_plan
-from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import keep_present
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.verdicts.baseline import BaselineConfiguration, BaselineRecord

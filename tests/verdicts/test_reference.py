@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isr_pipeline.files.whole import write_whole
-from isr_pipeline.home import Home
+from isr_pipeline.base.files.whole import write_whole
+from isr_pipeline.base.home import Home
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.quantities import (
     FLAPS,

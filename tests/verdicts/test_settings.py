@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.verdicts.quantities import VerdictSettings, load_settings, parse_settings
 
 OFFLINE = "offline_partition_rate"

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isr_pipeline.errors import Refused
+from isr_pipeline.base.errors import Refused
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.experiment.stages import BASELINE_SIDE, Budget, planned_stages
-from isr_pipeline.outcomes import store
+from isr_pipeline.tables import store
 from isr_pipeline.verdicts import acceptance, changes, looks, stages
 from isr_pipeline.verdicts.comparison import PanelOutcomes, as_one_panel
 from isr_pipeline.verdicts.judge import judge_night

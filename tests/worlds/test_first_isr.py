@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.errors import BudgetSpent, InputError
+from isr_pipeline.base.errors import BudgetSpent, InputError
 from isr_pipeline.scenarios.model import canonical_json, parse_scenario, scenario_from_json
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import Result, run

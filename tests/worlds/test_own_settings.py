@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from isr_pipeline.errors import BudgetSpent, InputError
+from isr_pipeline.base.errors import BudgetSpent, InputError
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.scenarios.model import (
     OWN_TIMES,

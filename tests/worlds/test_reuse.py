@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.errors import BudgetSpent, InputError
+from isr_pipeline.base.errors import BudgetSpent, InputError
 from isr_pipeline.kafka.releases import ELECTION_ORDERS, FETCHERS, KIP501_VARIANTS
 from isr_pipeline.scenarios.model import Scenario, apply, parse_scenario
 from isr_pipeline.worlds.choices import choices_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.worlds.choices import choices_for
 from isr_pipeline.worlds.encoder import encode

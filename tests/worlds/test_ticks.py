@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.worlds.encoder import planned_ticks
 from isr_pipeline.worlds.run import run

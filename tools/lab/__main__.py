@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from isr_pipeline import refusals
-from isr_pipeline.home import Home
-from isr_pipeline.host.preconditions import check_home
-from isr_pipeline.host.stack import stop_on_signals
-from isr_pipeline.host.surroundings import enter
+from isr_pipeline.base import refusals
+from isr_pipeline.base.home import Home
+from isr_pipeline.night.preconditions import check_home
+from isr_pipeline.night.stack import stop_on_signals
+from isr_pipeline.night.surroundings import enter
 from tools.lab import brokers, jars
 from tools.lab.listing import listing
 from tools.lab.release import Release

@@ -20,9 +20,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from isr_pipeline.base.errors import InputError, Refused, shortened
+from isr_pipeline.base.files.whole import write_whole
 from isr_pipeline.clusters.connection import describe_cluster
-from isr_pipeline.errors import InputError, Refused, shortened
-from isr_pipeline.files.whole import write_whole
 from tools.lab import nodes
 from tools.lab.release import Release
 from tools.lab.settings import (
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-    from isr_pipeline.home import Home
+    from isr_pipeline.base.home import Home
 
 START_SECONDS_MAX = 180.0
 """Three brokers take 10 to 30 s on two busy cores."""

@@ -19,14 +19,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.host.progress import Progress, watched
-from isr_pipeline.host.surroundings import own
+from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.progress import Progress, watched
+from isr_pipeline.night.surroundings import own
 from tools.lab.java import lab_java
 from tools.lab.release import ALLOWED, Release
 
 if TYPE_CHECKING:
-    from isr_pipeline.home import Home
+    from isr_pipeline.base.home import Home
 
 MANIFEST = "jars.json"
 

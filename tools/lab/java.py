@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.host.java import java_home
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.night.spark.java import java_home
 
 if TYPE_CHECKING:
-    from isr_pipeline.home import Home
+    from isr_pipeline.base.home import Home
 
 
 def lab_java(home: Home) -> Path:

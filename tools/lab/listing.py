@@ -10,7 +10,7 @@ from tools.lab.jars import MANIFEST, fetched, release_folder
 from tools.lab.release import Release
 
 if TYPE_CHECKING:
-    from isr_pipeline.home import Home
+    from isr_pipeline.base.home import Home
 
 
 def listing(home: Home) -> list[dict[str, Any]]:

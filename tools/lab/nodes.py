@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from isr_pipeline.files.whole import write_whole
-from isr_pipeline.host.surroundings import own
+from isr_pipeline.base.files.whole import write_whole
+from isr_pipeline.night.surroundings import own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from isr_pipeline.home import Home
+from isr_pipeline.base.home import Home
 from tools.lab import topology
 from tools.lab.brokers import Cluster, down, up
 from tools.lab.release import Release

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
 
 EXAMPLES = ("2.7.2", "3.9.2", "4.3.1")
 """Releases that the project's own recordings are made with: one of each way to start."""

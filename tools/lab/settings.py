@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

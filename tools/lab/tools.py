@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.host.surroundings import own
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.night.surroundings import own
 from tools.lab.jars import checked_jars, class_path, release_folder
 from tools.lab.java import lab_java
 
 if TYPE_CHECKING:
-    from isr_pipeline.home import Home
+    from isr_pipeline.base.home import Home
     from tools.lab.release import Release
 
 TOOL_SECONDS_MAX = 120.0

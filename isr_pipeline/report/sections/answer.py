@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from isr_pipeline.blame.why import Explanation
-from isr_pipeline.home import IN_CHECKOUT
+from isr_pipeline.base.home import IN_CHECKOUT
 from isr_pipeline.report import words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
@@ -16,6 +15,7 @@ from isr_pipeline.report.sections import reference
 from isr_pipeline.report.sections.why import explanation
 from isr_pipeline.report.story import story_of
 from isr_pipeline.verdicts import quantities
+from isr_pipeline.verdicts.blame.why import Explanation
 from isr_pipeline.verdicts.changes import read_changes
 from isr_pipeline.verdicts.record import (
     ConfigVerdict,

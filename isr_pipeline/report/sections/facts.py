@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from isr_pipeline.errors import Refused
-from isr_pipeline.home import Home
-from isr_pipeline.outcomes import store
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import Home
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
 from isr_pipeline.report.words import WORDS
+from isr_pipeline.tables import store
 from isr_pipeline.verdicts import ledger
 from isr_pipeline.verdicts.looks import reach_of
 

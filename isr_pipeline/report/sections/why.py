@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from isr_pipeline.blame.case import read_case
-from isr_pipeline.blame.why import Explanation, explain
-from isr_pipeline.errors import USER_ERRORS
+from isr_pipeline.base.errors import USER_ERRORS
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
 from isr_pipeline.report.scenario import Told, told
 from isr_pipeline.report.story import story_of
 from isr_pipeline.report.trace import LEGEND
+from isr_pipeline.verdicts.blame.case import read_case
+from isr_pipeline.verdicts.blame.why import Explanation, explain
 
 WORST = 3
 LANES = 12

@@ -1,0 +1,1 @@
+"""What every floor stands on: errors, the home, files, storage, versions, progress."""

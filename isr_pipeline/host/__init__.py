@@ -1,1 +1,0 @@
-"""This machine: Java, Spark and its workers, Airflow's surroundings, who runs what here."""

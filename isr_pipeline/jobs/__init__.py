@@ -1,1 +1,0 @@
-"""The Spark jobs of a night: argparse -> frozen config -> run(spark, config)."""

@@ -1,1 +1,0 @@
-"""Tables: schemas, storage, metric definitions."""

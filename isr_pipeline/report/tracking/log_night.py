@@ -1,0 +1,449 @@
+"""A night in MLflow: one parent run, and one child run per configuration.
+
+A night is logged whole or not at all. New runs carry ``status = writing`` until everything is in
+them; then those of an earlier run of the same night become ``replaced``, debris of one that was
+killed is removed, and the tag becomes ``complete``. A log that fails removes what it made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import time
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from isr_pipeline.base.home import Home
+from isr_pipeline.base.processes import user_name
+from isr_pipeline.base.storage.places import at_hand, modified_s
+from isr_pipeline.experiment.file import dag_id_of
+from isr_pipeline.report.tracking import names, pages, trend
+from isr_pipeline.report.tracking.client import (
+    connect,
+    experiment_id,
+    find_runs,
+    refused_in_one_line,
+    remove_runs,
+)
+from isr_pipeline.tables import store
+from isr_pipeline.verdicts import baseline as baselines
+from isr_pipeline.verdicts.changes import read_changes
+from isr_pipeline.verdicts.quantities import in_unit
+from isr_pipeline.verdicts.record import RED, ConfigVerdict, NightVerdict, Status, load_verdict
+from isr_pipeline.worlds.columns import METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+    from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.verdicts.record import AgainstReference
+
+NIGHT_FILES = (
+    "plan.json",
+    "verdict.json",
+    "strata.json",
+    "changed.json",
+    "status.json",
+    "report.html",
+)
+"""Files of the night's folder that become artifacts of the parent, those that are there."""
+
+TABLES = ("summary", "verdicts")
+"""Small tables that become artifacts."""
+
+CHANGES_SHOWN = 12
+"""Changes since the baseline that a note lists."""
+
+COMPARED_MAX = 40
+"""Configurations that one page of MLflow shows side by side: an address has an end."""
+
+BASELINE_TAG = "baseline"
+NOTE_TAG = "mlflow.note.content"
+
+
+def log_night(plan: Plan, dag_run_id: str) -> str:
+    """Log a judged night, and mark what an earlier run of that night logged as replaced.
+
+    Args:
+        plan: the night's plan.
+        dag_run_id: Airflow's run id, or what else started the night.
+
+    Returns:
+        Run id of the parent.
+
+    Raises:
+        Refused: the night was not judged, or the store cannot be read or written; then nothing
+            of this attempt remains.
+    """
+    verdict = load_verdict(plan.experiment, plan.night)
+    client = connect()
+    made: list[str] = []
+    with refused_in_one_line(), _undone_if_it_fails(client, made):
+        before = find_runs(client, plan.experiment, night=plan.night)
+        parent = _log_parent(client, plan, verdict, dag_run_id, made)
+        values, sure = _summary(plan)
+        with_intervals = {config_id: own | sure[config_id] for config_id, own in values.items()}
+        failed = _log_children(client, plan, verdict, dag_run_id, made, values=with_intervals)
+        failed += [parent] if verdict.red else []
+        _attach_files(client, parent, plan)
+        _log_tables(client, parent, plan)
+        known = experiment_id(client, plan.experiment)
+        trends = trend.experiment_id(client, plan.experiment)
+        links = _links(plan, dag_run_id, known, made, trends=trends)
+        note = names.night_note(verdict, values, links, _changed(plan), plan.reference)
+        client.set_tag(parent, NOTE_TAG, note)
+        _replace(client, before, parent)
+        for run_id in reversed(made):
+            client.set_tag(run_id, "status", names.COMPLETE)
+            client.set_terminated(run_id, "FAILED" if run_id in failed else "FINISHED")
+        _pin(client, plan.experiment)
+        trend.log_trends(client, trends, verdict, values, plan.reference)
+        _describe(client, plan, known, trends)
+    pages.remember(plan.experiment, plan.night, experiment_id=known, run_id=parent)
+    return parent
+
+
+def attach_report(plan: Plan) -> str | None:
+    """Add the report and figures, which are made after the night was logged, to its parent run.
+
+    Returns:
+        Run id of the parent; None if the night is not in the store.
+
+    Raises:
+        Refused: the store cannot be written.
+    """
+    client = connect()
+    with refused_in_one_line():
+        parent = find_parent(client, plan.experiment, plan.night)
+        if parent is not None:
+            _attach_files(client, parent, plan)
+        return parent
+
+
+def _replace(client: MlflowClient, before: list[Run], parent: str) -> None:
+    """Mark the runs that a night had as replaced, and remove what was never whole.
+
+    Args:
+        client: of the store.
+        before: its runs so far.
+        parent: run id of the one that replaces them.
+    """
+    ended = {
+        run.info.run_id: run
+        for run in before
+        if run.data.tags.get("status") in (names.COMPLETE, names.REPLACED)
+    }
+    # A parent is the last to be called complete: children without one are debris.
+    whole = {
+        run_id: run
+        for run_id, run in ended.items()
+        if run.data.tags.get("mlflow.parentRunId", run_id) in ended
+    }
+    for run_id, run in whole.items():
+        if run.data.tags["status"] == names.COMPLETE:
+            client.set_tag(run_id, "status", names.REPLACED)
+            client.set_tag(run_id, "superseded_by", parent)
+            client.update_run(run_id, name=f"{run.info.run_name} ({names.REPLACED})")
+    remove_runs(client, [run.info.run_id for run in before if run.info.run_id not in whole])
+
+
+def find_parent(client: MlflowClient, experiment: str, night: str) -> str | None:
+    """Run id of a night that was logged completely, or None."""
+    found = find_runs(client, experiment, night=night, kind="night", status=names.COMPLETE)
+    return str(found[0].info.run_id) if found else None
+
+
+def pin_baseline(experiment: str) -> str | None:
+    """Mark the accepted night's parent run with who, when and why, and unmark every other.
+
+    Returns:
+        Run id of the parent that is now marked; None if that night is not in the store.
+
+    Raises:
+        Refused: the store cannot be written.
+    """
+    client = connect()
+    with refused_in_one_line():
+        return _pin(client, experiment)
+
+
+@contextlib.contextmanager
+def _undone_if_it_fails(client: MlflowClient, made: list[str]) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        # The store may be what failed: a run that cannot be removed still lacks `complete`.
+        with contextlib.suppress(Exception):
+            remove_runs(client, made)
+        raise
+
+
+def _log_parent(
+    client: MlflowClient, plan: Plan, verdict: NightVerdict, dag_run_id: str, made: list[str]
+) -> str:
+    known = experiment_id(client, plan.experiment)
+    tags = {
+        **_shared_tags(plan, dag_run_id),
+        **names.verdict_tags(verdict),
+        "kind": "night",
+        "status": names.WRITING,
+    }
+    run = client.create_run(
+        known, run_name=names.night_name(verdict), tags=tags, start_time=_began_ms(plan)
+    )
+    made.append(run.info.run_id)
+    _log_panel(client, run.info.run_id, plan)
+    counts = verdict.counts()
+    metrics = {f"configurations.{status}": float(counts[status]) for status in Status}
+    metrics["tests"] = float(verdict.tests)
+    params = {
+        "reference": plan.reference,
+        **{f"panel.{name}.scenarios": size for name, size in sorted(plan.panels.items())},
+    }
+    _log_batch(client, run.info.run_id, metrics, params)
+    return str(run.info.run_id)
+
+
+def _shared_tags(plan: Plan, dag_run_id: str) -> dict[str, str]:
+    """Tags of the night and of each of its children, with those that MLflow's columns show."""
+    return {
+        **names.night_tags(plan, dag_run_id),
+        "mlflow.user": user_name(),
+        "mlflow.source.type": "JOB",
+        "mlflow.source.name": f"isr-pipeline {plan.version}",
+        "mlflow.source.git.commit": plan.code_version.partition("+")[0],
+    }
+
+
+def _began_ms(plan: Plan) -> int:
+    """When the night began, milliseconds since 1970: its plan is its first file."""
+    file = Home.from_environment().night_dir(plan.experiment, plan.night) / "plan.json"
+    return round(modified_s(file) * 1_000) if file.is_file() else time.time_ns() // 1_000_000
+
+
+def _log_panel(client: MlflowClient, run_id: str, plan: Plan) -> None:
+    """Name the panel as the run's dataset: a filter on datasets sees one run at a time."""
+    from mlflow.entities import Dataset, DatasetInput, InputTag  # noqa: PLC0415
+
+    panel = Dataset(
+        name=f"{plan.experiment} standing panel",
+        digest=plan.panel_digest[:36],
+        source_type="local",
+        source=json.dumps(
+            {"uri": str(store.table_path("scenarios", plan.experiment, plan.night, plan.root))}
+        ),
+        profile=json.dumps({"scenarios": plan.panels["regression"]}),
+    )
+    context = [InputTag("mlflow.data.context", "standing panel")]
+    client.log_inputs(run_id, datasets=[DatasetInput(panel, context)])
+
+
+def _changed(plan: Plan) -> list[str]:
+    """What changed since the baseline, for the note."""
+    config_names = {one.config_id: one.name for one in plan.configurations}
+    return read_changes(plan.experiment, plan.night).lines(config_names, CHANGES_SHOWN)
+
+
+def _log_children(
+    client: MlflowClient,
+    plan: Plan,
+    verdict: NightVerdict,
+    dag_run_id: str,
+    made: list[str],
+    *,
+    values: dict[str, dict[str, float]],
+) -> list[str]:
+    """Log every configuration, and return the runs of those that turn the night red."""
+    failed = []
+    experiment = experiment_id(client, plan.experiment)
+    trends = trend.experiment_id(client, plan.experiment)
+    shared, began_ms = _shared_tags(plan, dag_run_id), _began_ms(plan)
+    against = {one.config_id: one for one in verdict.against_reference}
+    itself = _itself(against.values())
+    for configuration in plan.configurations:
+        one = verdict.configuration(configuration.config_id)
+        beside = against.get(one.config_id)
+        tags = {
+            **shared,
+            **names.config_tags(configuration, one),
+            **names.reference_tags(beside),
+            "kind": "configuration",
+            "status": names.WRITING,
+            "mlflow.parentRunId": made[0],
+            "mlflow.note.content": names.config_note(
+                one,
+                trend.page(trends, plan.panel_digest, one.name),
+                plan.reference,
+                beside,
+            ),
+        }
+        run = client.create_run(
+            experiment, run_name=configuration.name, tags=tags, start_time=began_ms
+        )
+        made.append(run.info.run_id)
+        _log_panel(client, run.info.run_id, plan)
+        failed += [run.info.run_id] if one.status in RED else []
+        metrics = {
+            **values[configuration.config_id],
+            **_verdict_metrics(one),
+            **(_reference_metrics(beside) if beside else itself),
+        }
+        params: dict[str, object] = {"configuration": configuration.name}
+        _log_batch(client, run.info.run_id, metrics, params | configuration.params)
+    return failed
+
+
+def _summary(plan: Plan) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
+    """What the summary of the whole standing panel says, in MLflow's names and units.
+
+    Returns:
+        config_id -> metric -> value, NaN if there is none; and config_id -> metric with its ending
+        -> how sure that is: ``.low`` and ``.high`` end its 95 % interval, ``.scenarios`` says of
+        how many scenarios it is. Shares are in percent, as everywhere else.
+    """
+    rows = store.read_table("summary", plan.experiment, plan.night)
+    whole = rows[(rows["panel"] == "regression") & (rows["stratum"] == "all")]
+    empty = {names.metric_name(column): math.nan for column in METRICS}
+    values = {one.config_id: dict(empty) for one in plan.configurations}
+    sure: dict[str, dict[str, float]] = {one.config_id: {} for one in plan.configurations}
+    for row in whole.to_dict("records"):
+        config_id, metric = row["config_id"], row["metric"]
+        if config_id not in values or metric not in METRICS:
+            continue
+        name = names.metric_name(metric)
+        values[config_id][name] = float(row["value"]) * in_unit(metric)
+        numbers = {key: float(row[key]) * in_unit(metric) for key in ("low", "high")}
+        numbers["scenarios"] = float(row["scenarios"] - row["scenarios_failed"])
+        known = {f"{name}.{key}": one for key, one in numbers.items() if math.isfinite(one)}
+        sure[config_id] |= known
+    return values, sure
+
+
+def _verdict_metrics(one: ConfigVerdict) -> dict[str, float]:
+    """`delta.*` and `q.*`; an unchanged metric has 0 and 1, one without a baseline nothing."""
+    metrics: dict[str, float] = {}
+    for metric in one.metrics:
+        if metric.delta is not None:
+            delta = metric.delta * in_unit(metric.metric)
+            metrics[f"delta.{names.metric_name(metric.metric)}"] = delta
+            metrics[f"q.{metric.metric}"] = 1.0 if metric.q is None else metric.q
+    return metrics
+
+
+def _reference_metrics(one: AgainstReference) -> dict[str, float]:
+    """`M.ratio` to the reference, `M.ratio_low` and `M.ratio_high` of its interval, `M.ratio_q`.
+
+    What is the same in every scenario has the ratio 1, so that a column has no hole.
+    """
+    metrics: dict[str, float] = {}
+    for each in one.differences:
+        found = {"": each.ratio, "_low": each.low, "_high": each.high, "_q": each.q}
+        if not each.differing:
+            found = dict.fromkeys(found, 1.0)
+        name = names.metric_name(each.metric)
+        metrics |= {
+            f"{name}.ratio{key}": value for key, value in found.items() if value is not None
+        }
+    return metrics
+
+
+def _itself(compared: Iterable[AgainstReference]) -> dict[str, float]:
+    """The reference beside itself, in every metric that another is compared in."""
+    every = [name for one in compared for name in _reference_metrics(one)]
+    return dict.fromkeys(every, 1.0)
+
+
+def _log_batch(
+    client: MlflowClient, run_id: str, metrics: dict[str, float], params: dict[str, object]
+) -> None:
+    from mlflow.entities import Metric, Param  # noqa: PLC0415
+
+    now = time.time_ns() // 1_000_000
+    client.log_batch(
+        run_id,
+        metrics=[Metric(name, value, now, 0) for name, value in metrics.items()],
+        params=[Param(name, _text(value)) for name, value in params.items()],
+    )
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _attach_files(client: MlflowClient, parent: str, plan: Plan) -> None:
+    """Attach the night's files, those that are there."""
+    with at_hand(Home.from_environment().night_dir(plan.experiment, plan.night)) as folder:
+        for name in NIGHT_FILES:
+            if (folder / name).is_file():
+                client.log_artifact(parent, str(folder / name))
+        if (folder / "figures").is_dir():
+            client.log_artifacts(parent, str(folder / "figures"), "figures")
+
+
+def _log_tables(client: MlflowClient, parent: str, plan: Plan) -> None:
+    """Log the small tables so that MLflow shows and compares them; a second time adds rows."""
+    for table in TABLES:
+        if store.has_table(table, plan.experiment, plan.night):
+            rows = store.read_table(table, plan.experiment, plan.night)
+            client.log_table(parent, rows, f"tables/{table}.json")
+
+
+def _describe(client: MlflowClient, plan: Plan, known: str, trends: str) -> None:
+    """Tell in the experiment's description what it asks and where its trends are."""
+    links = {"trends of nights, charted": trend.page(trends, plan.panel_digest)}
+    note = names.experiment_note(plan.experiment, plan.definition.description, links)
+    client.set_experiment_tag(known, NOTE_TAG, note)
+
+
+def _links(
+    plan: Plan, dag_run_id: str, known: str, made: list[str], *, trends: str
+) -> dict[str, str]:
+    """Where to look further: the DAG run, the report, other views of MLflow.
+
+    MLflow's pages drop a link to a file, so Data Docs are not among them: the report names them.
+
+    Args:
+        plan: of the night.
+        dag_run_id: of Airflow, which does not know those of nights without it.
+        known: id of the experiment in the store.
+        made: runs of the night, the parent first.
+        trends: id of the experiment that holds its trends.
+    """
+    parent, *children = made
+    links = {}
+    if not dag_run_id.startswith(pages.IN_PROCESS):
+        airflow = os.environ.get("AIRFLOW__API__BASE_URL", "http://127.0.0.1:8080").rstrip("/")
+        dag_id = dag_id_of(plan.experiment)
+        links["DAG run"] = f"{airflow}/dags/{dag_id}/runs/{quote(dag_run_id, safe='')}"
+    return {
+        **links,
+        "report": pages.report_of(known, parent),
+        "configurations side by side": pages.comparison(known, children[:COMPARED_MAX]),
+        "trends of nights": trend.page(trends, plan.panel_digest),
+    }
+
+
+def _pin(client: MlflowClient, experiment: str) -> str | None:
+    try:
+        record = baselines.show(experiment)
+    except baselines.BaselineDamaged:
+        return None
+    accepted = None if record is None else find_parent(client, experiment, record.night)
+    for run in find_runs(client, experiment, **{BASELINE_TAG: "accepted"}):
+        if run.info.run_id != accepted:
+            client.set_tag(run.info.run_id, BASELINE_TAG, "former")
+    if accepted is None or record is None:
+        return None
+    for name, value in {
+        BASELINE_TAG: "accepted",
+        "baseline_accepted_by": record.accepted_by,
+        "baseline_accepted_at": record.accepted_at,
+        "baseline_why": record.why,
+    }.items():
+        client.set_tag(accepted, name, value)
+    return accepted

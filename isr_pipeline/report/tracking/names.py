@@ -1,0 +1,260 @@
+"""Names and texts in MLflow: metrics with their units, tags, the note of a night."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from isr_pipeline.base.files.words import counted
+from isr_pipeline.report import differences
+from isr_pipeline.verdicts import quantities
+from isr_pipeline.verdicts.quantities import number
+from isr_pipeline.verdicts.record import (
+    WORST_FIRST,
+    ConfigVerdict,
+    NightVerdict,
+    Status,
+    Word,
+)
+from isr_pipeline.verdicts.sentences import headline, in_order, reason, worse
+from isr_pipeline.worlds.columns import MAIN, METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from isr_pipeline.experiment.configurations import Configuration
+    from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.verdicts.record import AgainstReference
+
+WRITING = "writing"
+COMPLETE = "complete"
+REPLACED = "replaced"
+"""Values of the tag `status`. A run that is being written may be debris of an attempt; one that is
+replaced is of an earlier run of its night, and stays until the night is pruned."""
+
+NOTE_CHARACTERS = 7_800
+"""MLflow keeps a note in a tag, which holds 8 000 characters."""
+
+REASON_CHARACTERS = 4_000
+"""From which on a reason counts its metrics."""
+
+RUN_NAME_CHARACTERS = 120
+"""As much of a run's name as a list has room for."""
+
+NAMES_MAX = 3
+"""Configurations that a run's name lists."""
+
+STRATA_HEAD = ("| metric | stratum | status | ratio | scenarios |", "|---|---|---|---:|---|")
+
+WORSE_MAX = 10
+"""Lines of a night's description on what got worse."""
+
+
+def metric_name(column: str) -> str:
+    """Name of an outcome column in MLflow, unit included."""
+    return column + METRICS[column].unit.suffix
+
+
+def night_tags(plan: Plan, dag_run_id: str) -> dict[str, str]:
+    """Tags that the night and each of its children carry (a filter sees one run at a time)."""
+    return {
+        "experiment": plan.experiment,
+        "night": plan.night,
+        "panel_digest": plan.panel_digest,
+        "confirm_digest": plan.confirm_digest,
+        "experiment_digest": plan.experiment_digest,
+        "code_version": plan.code_version,
+        "version": plan.version,
+        "dag_run_id": dag_run_id,
+    }
+
+
+def night_name(verdict: NightVerdict) -> str:
+    """A night's name in the list of runs: its date, its verdict, and who has it.
+
+    ``2026-11-20 regressed: lag-20s``; a list shows some twenty characters.
+    """
+    name = f"{verdict.night} {verdict.status}"
+    if verdict.status in (Status.REGRESSED, Status.SUSPECT, Status.NO_DATA):
+        who = [one.name for one in verdict.configurations if one.status is verdict.status]
+        listed = f"{name}: {', '.join(who)}"
+        fits = len(who) <= NAMES_MAX and len(listed) <= RUN_NAME_CHARACTERS
+        name = listed if fits else f"{name}: {counted(len(who), 'configuration')}"
+    return name
+
+
+def experiment_note(name: str, description: str, links: dict[str, str]) -> str:
+    """Markdown of an experiment: what it asks, how to read its list, where the trends are."""
+    listed = " · ".join(f"[{text}]({address})" for text, address in links.items())
+    return (
+        f"**{name}**: {description.strip()}\n\n{listed}\n\n"
+        "A run named by a date is a night; below it is one run for each configuration. A red cross "
+        "is a night, or a configuration, that regressed or has no data. A night that was run again "
+        "keeps its former runs, marked *replaced*, until it is pruned. A simulator made every "
+        "number; no broker was touched."
+    )[:NOTE_CHARACTERS]
+
+
+def verdict_tags(verdict: NightVerdict) -> dict[str, str]:
+    """Tags of the parent that say how the night ended."""
+    regressed = {
+        name for one in verdict.configurations for name in one.metrics_with(Status.REGRESSED)
+    }
+    return {
+        "verdict": str(verdict.status),
+        "red": str(verdict.red).lower(),
+        "headline": headline(verdict),
+        "regressed_metrics": ",".join(sorted(regressed)),
+        "improved_metrics": ",".join(
+            sorted({m for one in verdict.configurations for m in one.metrics_with(Status.IMPROVED)})
+        ),
+        "baseline_night": verdict.baseline.night if verdict.baseline else "",
+    }
+
+
+def config_tags(configuration: Configuration, one: ConfigVerdict) -> dict[str, str]:
+    """Tags of a child."""
+    return {
+        "config_id": configuration.config_id,
+        "config_name": configuration.name,
+        "is_grid": str(configuration.is_grid).lower(),
+        "verdict": str(one.status),
+        "words": ", ".join(str(word) for word in one.words),
+        "regressed_metrics": ",".join(one.metrics_with(Status.REGRESSED)),
+        "suspect_metrics": ",".join(one.metrics_with(Status.SUSPECT)),
+        "undecided_metrics": ",".join(one.metrics_with(Status.UNDECIDED)),
+        "improved_metrics": ",".join(one.metrics_with(Status.IMPROVED)),
+        "reason": reason(one, room=REASON_CHARACTERS),
+    }
+
+
+def night_note(
+    verdict: NightVerdict,
+    values: Mapping[str, Mapping[str, float]],
+    links: dict[str, str],
+    changed: Sequence[str] = (),
+    reference: str = "",
+) -> str:
+    """Markdown of the parent run: headline, what got worse, changes, links, tables.
+
+    Args:
+        verdict: the night's.
+        values: config_id -> MLflow metric -> value over the standing panel.
+        links: text -> address.
+        changed: what changed since the baseline, one line each.
+        reference: name of what the others are compared with.
+    """
+    lines = [
+        f"**{headline(verdict)}**",
+        "",
+        *(f"* {line}" for line in worse(verdict)[:WORSE_MAX]),
+        "",
+        " · ".join(f"[{name}]({target})" for name, target in links.items()),
+        "",
+        *(f"* changed: {line}" for line in changed),
+        "",
+        f"| configuration | verdict | {' | '.join(map(_heading, MAIN))} |",
+        "|---|---|" + "---:|" * len(MAIN),
+    ]
+    against = {one.config_id: one for one in verdict.against_reference}
+    ranked = sorted(verdict.configurations, key=lambda one: WORST_FIRST.index(one.status))
+    rows = [
+        f"| {one.name}{_weaker(against.get(one.config_id))} | {', '.join(map(str, one.words))} "
+        f"| {' | '.join(_shown(values.get(one.config_id, {})))} |"
+        for one in ranked
+    ]
+    note = _filled(lines, rows)
+    return "\n".join([note, *_against(verdict, reference, NOTE_CHARACTERS - 80 - len(note))])
+
+
+def _filled(lines: list[str], rows: list[str]) -> str:
+    """Lines, and as many rows of a table below them as a note has room for."""
+    size = sum(len(line) + 1 for line in lines)
+    room = NOTE_CHARACTERS - 80  # for how many more there are
+    fit = sum(end <= room for end in accumulate((len(row) + 1 for row in rows), initial=size)) - 1
+    if fit < len(rows):
+        rows = [*rows[: max(0, fit)], f"\n… and {len(rows) - max(0, fit)} more: see the report"]
+    return "\n".join([*lines, *rows])
+
+
+def _against(verdict: NightVerdict, reference: str, room: int) -> list[str]:
+    """What each configuration gains and costs, in the experiment's order, as many as fit."""
+    lines = ["", f"Against {reference}:", ""] if verdict.against_reference else []
+    for at, one in enumerate(verdict.against_reference):
+        line = f"* {one.name}: {differences.sentence(one)}"
+        room -= len(line) + 1
+        if room < 0:
+            return [*lines, f"* and {len(verdict.against_reference) - at} more: see the report"]
+        lines.append(line)
+    return lines
+
+
+def _weaker(one: AgainstReference | None) -> str:
+    """A red mark with what one replica alone held, where acks=all promises less."""
+    return f" 🔴 {differences.promise(one)}" if one and one.weaker else ""
+
+
+def reference_tags(one: AgainstReference | None) -> dict[str, str]:
+    """Tags of a child that say what differs from the reference; none of the reference itself."""
+    if one is None:
+        return {}
+    having = {
+        str(word): ",".join(each.metric for each in one.differences if each.word is word)
+        for word in (Word.BETTER, Word.WORSE, Word.UNDECIDED)
+    }
+    tags = {f"reference.{word}": listed for word, listed in having.items()}
+    return {**tags, "reference.weaker": ",".join(one.weaker)}
+
+
+def config_note(
+    one: ConfigVerdict, trend: str, reference: str, against: AgainstReference | None
+) -> str:
+    """Markdown of a child run: verdict, trend, each metric against baseline and reference."""
+    lines = [
+        f"**{', '.join(str(word) for word in one.words)}**: {reason(one, room=REASON_CHARACTERS)}",
+        "",
+        f"[its nights so far]({trend})",
+        "",
+        "| metric | status | value | baseline | ratio (interval) | scenarios | q |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for metric in in_order(one.metrics):
+        interval = ""
+        if metric.ratio_low is not None and metric.ratio_high is not None:
+            interval = f" ({metric.ratio_low:.3g} to {metric.ratio_high:.3g})"
+        value, before = (
+            quantities.amount(metric.metric, given)
+            for given in (metric.value, metric.baseline_value)
+        )
+        lines.append(
+            f"| {_heading(metric.metric)} | {metric.status} | {value} | {before} | "
+            f"{number(metric.ratio)}{interval} | {metric.scenarios or '–'} | {number(metric.q)} |"
+        )
+    if against is not None:
+        lines += ["", f"Against {reference}: {differences.sentence(against)}"]
+    rows = _strata_rows(one)
+    return _filled([*lines, "", *(STRATA_HEAD if rows else ())], rows)
+
+
+def _strata_rows(one: ConfigVerdict) -> list[str]:
+    """The strata of what got worse or better."""
+    shown = (Status.REGRESSED, Status.SUSPECT, Status.IMPROVED)
+    return [
+        f"| {quantities.label(metric.metric)} | {part.stratum} | {part.status} "
+        f"| {number(part.ratio)} | "
+        f"{part.risen} worse, {part.fallen} better of {part.scenarios} |"
+        for metric in one.metrics
+        if metric.status in shown
+        for part in metric.strata
+        if part.status is not Status.UNCHANGED
+    ]
+
+
+def _shown(values: Mapping[str, float]) -> list[str]:
+    """What the table shows of a configuration, of the standing panel as everything in MLflow."""
+    return [quantities.plain(values.get(metric_name(name))) for name in MAIN]
+
+
+def _heading(metric: str) -> str:
+    """Its name and unit in words: ``produce unavailable, % of time``."""
+    return f"{quantities.label(metric)}, {quantities.unit(metric)}"

@@ -1,0 +1,1 @@
+"""Tables of a night: made from pairs, put together, summed up, read and digested."""

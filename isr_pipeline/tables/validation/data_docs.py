@@ -1,0 +1,170 @@
+"""Data Docs of an experiment: one site, with the pages of every night's tables.
+
+Great Expectations' pages ask other hosts for style sheets, scripts and pictures. Here they bring
+the little that they need. Its index is filled by such a script; ours is a page of its own.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from isr_pipeline.base.files.whole import write_whole
+from isr_pipeline.base.storage.places import Place, names_below, remove_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from isr_pipeline.experiment.plan import Plan
+
+CHECKED_TABLES = ("scenarios", "outcomes", "summary")
+
+NIGHTS_MAX = 60
+"""Nights that the index lists."""
+
+_CHECKED = "checked"
+"""Folder that keeps for each night what its checks found, for the index."""
+
+_FOREIGN = re.compile(
+    r"<script\b.*?</script>|<link\b[^>]*>|<footer\b.*?</footer>|<img\b[^>]*https?:[^>]*>"
+    r"|background: url\('https?:[^;]*;",
+    re.DOTALL,
+)
+"""What needs another host, or a script that does."""
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1c2430; --paper: #fff; --link: #1f5fa8; --bad: #b3261e;
+  --rule: #c6ccd4; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6eaef; --paper: #12161c; --link: #74aef0;
+  --bad: #ff8a80; --rule: #3c4654; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 70rem; margin: 0 auto; padding: 24px 16px; }
+a { color: var(--link); } :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; }
+caption { text-align: left; } .refused, .text-danger { color: var(--bad); font-weight: 600; }
+th, td { text-align: left; vertical-align: top; padding: 5px 14px 5px 0;
+  border-bottom: 1px solid var(--rule); }
+.card.mb-3, [data-toggle=collapse] { display: none; } td span + span { margin-left: 1em; }
+.fa-times::before { content: "✗"; } .fa-check-circle::before { content: "✓"; }
+"""
+
+WHAT = (
+    "Great Expectations checks each table of a night before anything is concluded from it. A table "
+    "that breaks an expectation is refused, and the night has no verdict. Open a table to see each "
+    "expectation and the rows that break it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the check of a table found.
+
+    Attributes:
+        table: which one.
+        held: expectations that held; ``of``: all of its suite.
+        refused: names of those that did not hold.
+        at: when, in UTC.
+        page: below the site.
+    """
+
+    table: str
+    held: int
+    of: int
+    refused: Sequence[str]
+    at: str
+    page: str
+
+
+def index(site: Place) -> Place:
+    """The page to open."""
+    return site / "index.html"
+
+
+def add(
+    site: Place, made: Path, table: str, plan: Plan, *, refused: Sequence[str], of: int
+) -> Place:
+    """Put a table's pages into the site, in place of those of its last check.
+
+    Args:
+        site: of the experiment.
+        made: folder with the pages that Great Expectations made.
+        table: that was checked.
+        plan: of its night.
+        refused: names of the expectations that did not hold.
+        of: all expectations of the suite.
+
+    Returns:
+        The page of the table's check.
+    """
+    page = ""
+    for name in names_below(made):
+        if name.startswith(("validations/", "expectations/")):
+            text = (made / name).read_text(encoding="utf-8")
+            write_whole(site / name, _FOREIGN.sub("", text).replace("</head>", _HEAD, 1))
+            page = name if name.startswith("validations/") else page
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
+    found = {one.table: one for one in _checked(site, plan.night)}
+    found[table] = Checked(table, of - len(refused), of, list(refused), now, page)
+    kept = [asdict(one) for one in found.values()]
+    write_whole(site / _CHECKED / f"{plan.night}.json", json.dumps(kept) + "\n")
+    _write_index(site, plan.experiment)
+    return site / page
+
+
+def remove_night(site: Place, experiment: str, night: str) -> None:
+    """Remove a night's pages."""
+    for table in CHECKED_TABLES:
+        remove_tree(site / "validations" / table / night)
+    kept = site / _CHECKED / f"{night}.json"
+    if kept.is_file():
+        kept.unlink()
+        _write_index(site, experiment)
+
+
+def _write_index(site: Place, experiment: str) -> None:
+    nights = sorted((file.stem for file in (site / _CHECKED).glob("*.json")), reverse=True)
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("night", *CHECKED_TABLES))
+    rows = "".join(_row(site, night) for night in nights[:NIGHTS_MAX])
+    suites = ", ".join(f'<a href="expectations/{one}.html">{one}</a>' for one in CHECKED_TABLES)
+    title = escape(f"Data Docs: {experiment}")
+    write_whole(
+        index(site),
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width"><title>{title}</title>{_HEAD}'
+        f"<body><main><h1>{title}</h1><p>{WHAT}</p><p>Suites: {suites}</p>"
+        '<div class="scroll" tabindex="0" role="region" aria-label="Nights"><table><caption>'
+        f"Nights, newest first</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
+        "</table></div></main></body></html>\n",
+    )
+
+
+_HEAD = f'<link rel="icon" href="data:,"><style>{STYLE}</style></head>'
+
+
+def _row(site: Place, night: str) -> str:
+    found = {one.table: one for one in _checked(site, night)}
+    cells = "".join(_cell(found.get(table)) for table in CHECKED_TABLES)
+    return f'<tr id="{escape(night)}"><th scope="row">{escape(night)}</th>{cells}</tr>'
+
+
+def _cell(one: Checked | None) -> str:
+    if one is None:
+        return "<td>not checked</td>"
+    said = f"{one.held} of {one.of} held"
+    if one.refused:
+        said += f'; <span class="refused">refused: {escape(", ".join(one.refused))}</span>'
+    return f'<td><a href="{escape(one.page)}">{said}</a><br>{escape(one.at)} UTC</td>'
+
+
+def _checked(site: Place, night: str) -> list[Checked]:
+    """What is known of a night's tables; a file that cannot be read says nothing."""
+    try:
+        kept = json.loads((site / _CHECKED / f"{night}.json").read_text(encoding="utf-8"))
+        return [Checked(**one) for one in kept]
+    except (OSError, ValueError, TypeError):
+        return []
