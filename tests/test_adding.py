@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -14,14 +15,41 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "project" / "adding.md"
-COPIED = ("isr_pipeline", "config", "dags", "spark_jobs", "expectations", "tools", "tests")
-STATIC_TESTS = (
-    "tests/simulation/test_fences.py",
-    "tests/kafka/test_one_telling.py",
-    "tests/test_floors.py",
-    "tests/outcomes/test_metrics.py",
+TESTS_OF_THE_RULES = (
+    *("kafka", "oracle", "cases", "phenomena", "simulation", "worlds"),
+    *("outcomes/test_metrics.py", "test_floors.py", "test_reference.py"),
 )
-"""Tests that read the sources or the tables: the recipes may break none."""
+"""What rules, keys, faults and metrics are tested by, and their tables in the docs."""
+COMPILED_ANEW = (
+    *("simulation/test_assertions.py", "simulation/test_determinism.py"),
+    *("simulation/test_dirty.py", "simulation/test_invariants.py"),
+    *("worlds/test_first_isr.py", "worlds/test_own_settings.py::Test", "worlds/test_standing.py"),
+)
+"""Those of them that need the debug build: one more minute of compiling."""
+NIGHT = "2026-10-05"
+EXPERIMENT = """
+seed: 501
+cluster: tiny
+faults: smoke
+horizon_ms: 30000
+warmup_ms: 3000
+panels: {regression: 8, confirm: 8}
+reference: today
+base: {replica.lag.time.max.ms: 4000, min.insync.replicas: 2}
+groups:
+  - name: recipes
+    candidates:
+      - name: today
+      - name: keeps
+        set: {rules.kip501: keep-min-isr}
+      - name: ticks
+        set: {cluster.release: quick-ticks}
+      - name: at-the-end
+        set: {cluster.release: at-the-end (3.7+ with expand_needs_leader_leo=true)}
+      - name: retries
+        set: {retry.backoff.ms: 2000}
+"""
+"""A night of what the recipes add."""
 
 _BLOCK = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -45,17 +73,14 @@ def recipes() -> dict[str, list[Block]]:
 
 
 def copied(folder: Path) -> Path:
-    """A copy of what the recipes touch, in which git can apply a patch."""
-    ignore = shutil.ignore_patterns("__pycache__", "oracle", "compatibility")
-    for name in COPIED:
-        shutil.copytree(ROOT / name, folder / name, ignore=ignore)
-    shutil.copy(ROOT / "pyproject.toml", folder)
+    """A copy of the checkout, in which git can apply a patch."""
+    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(".*", "__pycache__", "uv.lock"))
     subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
     return folder
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """Commands of the copy: `isr-pipeline` and `python` run its sources, without the compiler."""
+def environment(folder: Path, *, compiled: bool) -> dict[str, str]:
+    """Commands of the copy: `isr-pipeline` and `python` run its sources."""
     programs = folder / ".programs"
     programs.mkdir(exist_ok=True)
     # The command itself would leave PYTHONPATH aside, and run the sources that are installed.
@@ -68,7 +93,7 @@ def environment(folder: Path) -> dict[str, str]:
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(folder),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "NUMBA_DISABLE_JIT": "1",
+        "NUMBA_DISABLE_JIT": "0" if compiled else "1",
         "ISR_PIPELINE_HOME": str(folder / ".state"),
     }
 
@@ -84,18 +109,28 @@ def applied(folder: Path, block: Block) -> None:
         subprocess.run(["git", "apply", "-"], cwd=folder, input=patch, text=True, check=True)
 
 
-def run(folder: Path, command: str) -> str:
-    """What a command of the page prints in the copy, blanks at the ends of lines apart."""
+def run(folder: Path, command: str, *, compiled: bool = False) -> str:
+    """What a command prints in the copy, blanks at the ends of lines apart."""
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=folder,
-        env=environment(folder),
+        env=environment(folder, compiled=compiled),
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     return "\n".join(line.rstrip() for line in done.stdout.splitlines())
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy with all recipes applied, one after the other; its kernel is compiled once."""
+    folder = copied(tmp_path_factory.mktemp("together") / "copy")
+    for block in (one for blocks in recipes().values() for one in blocks):
+        applied(folder, block)
+    run(folder, "python -m tools.reference --write")
+    return folder
 
 
 @pytest.mark.slow
@@ -115,13 +150,25 @@ class TestRecipes:
             command, _, expected = block.text.removeprefix("$ ").partition("\n")
             assert run(folder, command) == expected.strip()
 
-    def test_all_together_break_no_fence(self, tmp_path: Path) -> None:
-        """They apply one after the other, and the tests of the sources pass with all of them."""
-        folder = copied(tmp_path / "copy")
-        for block in (one for blocks in recipes().values() for one in blocks):
-            applied(folder, block)
-        tests = " ".join(STATIC_TESTS)
-        run(folder, f"python -m pytest -q -p no:cacheprovider -p no:xdist {tests}")
+    def test_tests_of_the_rules_pass(self, together: Path) -> None:
+        """With all of them applied, and nothing else done but what `make reference` does."""
+        tests = " ".join(f"tests/{one}" for one in TESTS_OF_THE_RULES)
+        left = " ".join(f"--deselect tests/{one}" for one in COMPILED_ANEW)
+        run(together, f"python -m pytest -q -p no:cacheprovider {tests} {left}", compiled=True)
+
+    def test_a_night_runs(self, together: Path) -> None:
+        """What they add is simulated under its own rules, counted and reported."""
+        (together / "config" / "experiments" / "recipes.yaml").write_text(EXPERIMENT)
+        of = f"{NIGHT} --experiment recipes"
+        run(together, f"isr-pipeline night run --in-process --night {of}", compiled=True)
+        told = json.loads(run(together, f"isr-pipeline night show {of} --json", compiled=True))
+        metrics = {one["name"]: one["metrics"] for one in told["configs"]}
+        assert metrics["today"]["under_min_isr_rate"] > 0
+        assert metrics["keeps"]["under_min_isr_rate"] == 0
+        assert metrics["retries"] != metrics["today"]
+        assert all(one["broker_fencings"] > 0 for one in metrics.values())
+        report = Path(told["places"]["report"]).read_text(encoding="utf-8")
+        assert "No configuration lost a record that it had acknowledged." in report
 
     def test_every_kind_has_one(self) -> None:
         """The table names the recipes, and there is none besides."""

@@ -93,9 +93,10 @@ class TestRuleSets:
         assert {name for name in NAMES if getattr(r.RULE_SETS[name], field)} == names
 
     def test_every_flag_is_stated_above(self) -> None:
-        """No rule of a release goes untested."""
+        """No rule of a release goes untested; a flag that no release has is a proposal's."""
         flags = {f.name for f in dataclasses.fields(r.RuleSet) if f.type == "bool"}
-        assert flags == set(ON_FROM) | set(OFF_FROM) | set(ONLY_IN)
+        had = {one for one in flags if any(getattr(r.RULE_SETS[name], one) for name in NAMES)}
+        assert had == set(ON_FROM) | set(OFF_FROM) | set(ONLY_IN)
 
     def test_tick_divisor(self) -> None:
         """KAFKA-4485 halved the tick's period."""
