@@ -91,7 +91,7 @@ class ElectionZk(Machine):
 class ElectionKraft(Machine):
     """The machine `election_kraft` (PartitionChangeBuilder.java @ 1eb7644349)."""
 
-    ordered_keys = frozenset({"isr"})
+    ordered_keys = frozenset({"isr", "elr"})
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
