@@ -1,9 +1,10 @@
-"""Mutation check of Kafka's rules: a wrong rule must fail a test.
+"""Mutation check: a wrong rule must fail a test.
 
     python -m tests.mutation              every mutant, one line each; exit status 1 if one survives
     python -m tests.mutation NAME ...     only mutants whose name contains one of these
     python -m tests.mutation --list       their names
 
-Each mutant is one line of `isr_pipeline/kafka/` changed, in a temporary copy of the package; the
-tests of the rules and of the timelines run there with the JIT off.
+A mutant of `isr_pipeline/kafka/` is one line changed in a temporary copy of the package; the tests
+of the rules and of the timelines run there with the JIT off. A mutant of `isr_pipeline/simulation/`
+names the test of a small world that has to fail (`small_worlds`).
 """

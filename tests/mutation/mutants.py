@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
 
 
 @dataclass(frozen=True)
@@ -10,21 +14,33 @@ class Mutant:
     """One change of one line.
 
     Args:
-        file: module of `isr_pipeline/kafka/`.
+        file: module of the room.
         function: the function it is in, or "" for module level.
         old: text that stands there, within one line.
         new: text that replaces it.
+        room: folder of `isr_pipeline/`.
+        test: the test that has to fail, below `tests/`; "" for any of the tests of the rules.
+        lives: why no test can fail; "" for a mutant that has to die.
     """
 
     file: str
     function: str
     old: str
     new: str
+    room: str = "kafka"
+    test: str = ""
+    lives: str = ""
 
     @property
     def name(self) -> str:
         """How it is called on the command line."""
-        return f"{self.file}:{self.function or 'module'}: {self.old} -> {self.new}"
+        room = "" if self.room == "kafka" else f"{self.room}/"
+        return f"{room}{self.file}:{self.function or 'module'}: {self.old} -> {self.new}"
+
+
+def chosen(mutants: Iterable[Mutant], parts: list[str]) -> list[Mutant]:
+    """Return those whose name contains one of these parts; all if there is none."""
+    return [m for m in mutants if not parts or any(part in m.name for part in parts)]
 
 
 def _in(file: str, function: str, *changes: tuple[str, str]) -> list[Mutant]:
@@ -528,3 +544,13 @@ MUTANTS: tuple[Mutant, ...] = (
         ("NEVER: Final = -(1 << 60)", "NEVER: Final = 0"),
     ),
 )
+
+SIMULATION: tuple[Mutant, ...] = tuple(
+    Mutant(file, function, room="simulation", **mutant)
+    for file, functions in yaml.safe_load(
+        Path(__file__).with_name("simulation.yaml").read_text(encoding="utf-8")
+    ).items()
+    for function, mutants in functions.items()
+    for mutant in mutants
+)
+"""Of the simulation, listed in ``simulation.yaml``."""

@@ -81,6 +81,13 @@ def test_a_paused_leader_is_unavailable_for_its_pause() -> None:
     assert result.outcome["produce_unavailable_rate"] == pytest.approx(2000 / 60000)
 
 
+def test_a_resumed_broker_sends_a_heartbeat_at_once() -> None:
+    """Killed 50 ms after its pause: its session counts from the pause's end."""
+    pause = fault("pause", 10000, broker=3, duration_ms=2000)
+    result = world(pause, fault("crash", 12050, broker=3), release="3.7+")
+    assert at(result, "broker_fenced") == 15000
+
+
 def test_a_pause_past_the_socket_timeout_costs_a_back_off() -> None:
     """The fetch has timed out on resume, as on real brokers, though its answer is there."""
     result = world(
@@ -96,6 +103,15 @@ def test_a_log_dir_fails_at_the_next_append_and_50_ms() -> None:
     result = world(fault("log_dir_failure", 10000, broker=1, log_dir=1), log_dirs=2, partitions=2)
     assert kinds(result) == ["controller_isr_remove", "leader_elected"]
     assert 10050 <= happened(result)[0][1] <= 10101
+
+
+def test_log_dirs_that_fail_one_by_one_end_the_broker_with_the_last() -> None:
+    """The second failure is that of the last dir that works: the process halts."""
+    failures = [fault("log_dir_failure", 10000 * n, broker=1, log_dir=2 - n) for n in (1, 2)]
+    session = {"zookeeper.session.timeout.ms": 6000}
+    more: dict[str, Any] = {"log_dirs": 2, "partitions": 2, "config": session}
+    result = world(*failures, release="2.1-2.6", controller="zookeeper", **more)
+    assert 24000 <= at(result, "broker_fenced") <= 26101
 
 
 def test_an_idle_log_dirs_failure_is_not_noticed() -> None:
@@ -333,8 +349,23 @@ def test_unclean_election_loses_what_only_the_dead_leader_had() -> None:
     )
     order = kinds(result)
     assert order[1:4] == ["broker_fenced", "unclean_election", "records_lost"]
+    assert at(result, "records_lost") == at(result, "unclean_election")
     assert result.outcome["unclean_elections"] == 1
     assert 190 <= result.outcome["records_lost"] <= 210
+
+
+def test_a_returned_leader_cuts_off_what_its_successor_never_had() -> None:
+    """1 000 records that nobody fetched: cut at the first answer, so that it may join again."""
+    result = world(
+        *(
+            fault("link", 9000, from_=f, to=1, drop=True, both_ways=True, duration_ms=3000)
+            for f in (2, 3)
+        ),
+        fault("produce_burst", 10000, topic="t", partition=0, records=1000),
+        fault("crash", 10500, broker=1, restart_after_ms=10000),
+    )
+    back = at(result, "broker_unfenced")
+    assert back < at(result, "isr_expand") < back + 1000
 
 
 def test_a_kill_takes_a_replica_out_of_the_elr() -> None:
@@ -381,6 +412,19 @@ class TestFailedLogDirs:
         assert 1 not in shrunk
         elected = [e for e in result.events if e["kind"] == "leader_elected"]
         assert {(e["partition"], e["leader"]) for e in elected} == {(0, 2), (1, 2)}
+
+    def test_a_replica_on_a_dead_disk_is_not_elected_uncleanly(self) -> None:
+        """Of the partition whose leader dies next, the other log is gone for good."""
+        result = world(
+            fault("log_dir_failure", 10000, broker=2, log_dir=1),
+            fault("crash", 20000, broker=1),
+            config={**SESSION_9, "unclean.leader.election.enable": True},
+            replicas=(1, 2),
+            **self.TWO,
+        )
+        offline = [e["partition"] for e in result.events if e["kind"] == "partition_offline"]
+        assert offline == [1]
+        assert "unclean_election" not in kinds(result)
 
     def test_a_broker_does_not_start_without_its_metadata_log(self) -> None:
         """It was down when that disk died."""

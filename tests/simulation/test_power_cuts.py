@@ -72,6 +72,20 @@ def test_a_dead_disk_of_the_only_replica_takes_all_its_records() -> None:
     assert result.outcome["records_lost"] == result.outcome["records_acked"]
 
 
+@pytest.mark.parametrize(("number", "lost"), [("3.8.1", True), ("3.9.1", False)])
+def test_who_is_never_elected_holds_nothing(number: str, lost: bool) -> None:
+    """KRaft to 3.8 elects nobody uncleanly: with the last member's disk its records are gone."""
+    slow = [fault("pause", 10000, broker=b, duration_ms=12000) for b in (2, 3)]
+    result = acknowledged(
+        *slow,
+        fault("log_dir_failure", 18000, broker=1, log_dir=0),
+        config={"unclean.leader.election.enable": True, **NO_ELR},
+        release=str(rule_set_text(number)),
+    )
+    first = result.outcome["records_acked"]
+    assert (result.outcome["records_lost"] == first) is lost
+
+
 def test_an_empty_disk_of_a_follower_costs_a_copy() -> None:
     """It fetches the log anew, and joins when it has it."""
     result = acknowledged(power_cut(3, lost="all"))
@@ -110,10 +124,11 @@ def test_an_unformatted_disk_keeps_a_broker_of_kraft_down(controller: str, back:
     assert len(happened(result, "broker_unfenced")) == back
 
 
-def test_an_orderly_stop_flushes() -> None:
+@pytest.mark.parametrize("controller", ["kraft", "zookeeper"])
+def test_an_orderly_stop_flushes(controller: str) -> None:
     """Who stopped in order before the power was cut loses nothing."""
     stop = fault("controlled_restart", 15000, broker=1, downtime_ms=30000)
-    result = acknowledged(stop, power_cut(1), replicas=(1,))
+    result = acknowledged(stop, power_cut(1), replicas=(1,), controller=controller)
     assert result.outcome["records_lost"] == 0
 
 

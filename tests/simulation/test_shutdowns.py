@@ -52,6 +52,13 @@ class TestKRaft:
         result = kraft(restart(broker=3))
         assert happened(result)[:2] == [("broker_fenced", 10000), ("controller_isr_remove", 10000)]
 
+    def test_it_leaves_the_isrs_of_others_with_its_leads(self) -> None:
+        """Broker 2 leads t-1: one change takes broker 1 out of both, long before its fence."""
+        moved = fault("preferred_election", 5000, topic="t", partition=1, leader=2)
+        result = kraft(moved, restart(), partitions=2)
+        removed = [e for e in result.events if e["kind"] == "controller_isr_remove"]
+        assert {(e["partition"], e["t_ms"]) for e in removed} == {(0, 10000), (1, 10000)}
+
     def test_a_hanging_broker_holds_it_up(self) -> None:
         """No heartbeat of broker 2 for 6 s: the next after them is the first that counts."""
         keys = {"broker.session.timeout.ms": 9000}
