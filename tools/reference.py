@@ -18,11 +18,11 @@ import typer.main
 from pydantic import BaseModel
 
 from isr_pipeline import cli
+from isr_pipeline.base.files.models import allowed_of
+from isr_pipeline.base.files.words import shown
 from isr_pipeline.experiment import file as experiment_file
 from isr_pipeline.experiment.keys import entries, unit_of
 from isr_pipeline.experiment.stages import Budget
-from isr_pipeline.base.files.models import allowed_of
-from isr_pipeline.base.files.words import shown
 from isr_pipeline.kafka.own_rules import CHANGEABLE, allowed_for, word_in
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS, ReleaseRules, RuleSet
 from isr_pipeline.scenarios import cluster_file

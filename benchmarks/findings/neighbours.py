@@ -14,12 +14,13 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
 from multiprocessing import get_context
 from typing import Any
 
+from benchmarks.findings import record
 from benchmarks.findings.panel import PANEL
 from benchmarks.findings.question import question
+from benchmarks.findings.show import BROKERS, neighbours_table
 from isr_pipeline.base.compiling import use_kernel_cache
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.scenarios.generator import draw_scenario
@@ -28,17 +29,6 @@ from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 NAME = "stuck-read-neighbours"
 SCENARIOS = 800
 STRETCH = 8
-
-BROKERS: dict[str, tuple[str, Mapping[str, Any]]] = {
-    "none": ("no read holds a lock (KIP-501's text)", {"rules.isr_lock": "none"}),
-    "rw_always": ("2.1 to 2.4: every tick waits", {"rules.isr_lock": "rw_always"}),
-    "rw_precheck": ("2.5 and later", {}),
-    "solution-1": (
-        "2.5 and later with Solution 1",
-        {"rules.kip501": "s1-doc", "follower.fetch.pending.reads.insync.enable": True},
-    ),
-}
-"""Name -> what it stands for, and its settings over the finding's cluster."""
 
 
 def stuck_read(scenario: Scenario) -> Any | None:
@@ -87,35 +77,6 @@ def counted(start: int) -> Counter[tuple[str, str, str]]:
     return counts
 
 
-def table(line: Mapping[str, Any]) -> list[str]:
-    """The count as a Markdown table."""
-    counts = line["counts"]
-    lines = [
-        (
-            "| broker | stuck: lost a follower | neighbours: lost a follower "
-            "| stuck: offline | neighbours: offline |"
-        ),
-        "|---|---:|---:|---:|---:|",
-    ]
-    for broker, (words, _) in BROKERS.items():
-        cells = [
-            f"{100 * counts[broker][side][what] / counts[broker][side]['all']:.1f} %"
-            for what in ("shrunk", "offline")
-            for side in ("stuck", "neighbour")
-        ]
-        lines.append(f"| {words} | " + " | ".join(cells) + " |")
-    sizes = counts[next(iter(BROKERS))]
-    return [
-        *lines,
-        "",
-        (
-            f"{sizes['stuck']['all']} stuck partitions and {sizes['neighbour']['all']} neighbours "
-            f"in a panel of {line['scenarios']} scenarios, counted on {line['measured_at'][:10]} "
-            f"with `{line['code_version']}`."
-        ),
-    ]
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Count, print, and with `--write` keep the count and write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.findings.neighbours")
@@ -136,10 +97,8 @@ def main(arguments: list[str] | None = None) -> int:
         "scenarios": SCENARIOS,
         "counts": counts,
     }
-    print("\n".join(table(line)))
+    print("\n".join(neighbours_table(line)))
     if given.write:
-        from benchmarks.findings import record  # noqa: PLC0415 - it shows this module's table
-
         with record.RESULTS.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         record.write_pages()

@@ -12,7 +12,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.findings import neighbours, show
+from benchmarks.findings import show
 from benchmarks.findings.panel import Ratio
 from benchmarks.findings.question import question
 from isr_pipeline.base.home import REPOSITORY
@@ -101,7 +101,7 @@ def _fill(block: re.Match[str]) -> str:
         msg = f"findings.jsonl has no {name} of {scenarios} scenarios"
         raise LookupError(msg)
     if block["form"] == "neighbours":
-        inside = ["", *neighbours.table(line), ""]
+        inside = ["", *show.neighbours_table(line), ""]
         return block["start"] + "\n".join(inside) + "\n" + block["end"]
     asked, found = question(name), found_in(line)
     if block["form"] == "text":

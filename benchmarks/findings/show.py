@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.findings.question import SHOWN
 from isr_pipeline.verdicts.quantities import quantity
@@ -28,6 +28,18 @@ UNDER = "under 0.01"
 """What is said of them."""
 
 LINE = 100
+
+BROKERS: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "none": ("no read holds a lock (KIP-501's text)", {"rules.isr_lock": "none"}),
+    "rw_always": ("2.1 to 2.4: every tick waits", {"rules.isr_lock": "rw_always"}),
+    "rw_precheck": ("2.5 and later", {}),
+    "solution-1": (
+        "2.5 and later with Solution 1",
+        {"rules.kip501": "s1-doc", "follower.fetch.pending.reads.insync.enable": True},
+    ),
+}
+"""Of the count of the stuck read's neighbours: name -> what it stands for, and its settings over
+the finding's cluster."""
 """Columns of a terminal that a long line is wrapped to."""
 
 LEAST_DIFFERENCE = 0.02
@@ -119,3 +131,32 @@ def sentences(question: Question, found: Mapping[str, Mapping[str, Ratio]]) -> l
         label = question.labels[name]
         lines.append(f"{label} is better in: {gains or 'nothing'}; worse in: {costs or 'nothing'}.")
     return lines
+
+
+def neighbours_table(line: Mapping[str, Any]) -> list[str]:
+    """The count of the stuck read's neighbours as a Markdown table."""
+    counts = line["counts"]
+    lines = [
+        (
+            "| broker | stuck: lost a follower | neighbours: lost a follower "
+            "| stuck: offline | neighbours: offline |"
+        ),
+        "|---|---:|---:|---:|---:|",
+    ]
+    for broker, (words, _) in BROKERS.items():
+        cells = [
+            f"{100 * counts[broker][side][what] / counts[broker][side]['all']:.1f} %"
+            for what in ("shrunk", "offline")
+            for side in ("stuck", "neighbour")
+        ]
+        lines.append(f"| {words} | " + " | ".join(cells) + " |")
+    sizes = counts[next(iter(BROKERS))]
+    return [
+        *lines,
+        "",
+        (
+            f"{sizes['stuck']['all']} stuck partitions and {sizes['neighbour']['all']} neighbours "
+            f"in a panel of {line['scenarios']} scenarios, counted on {line['measured_at'][:10]} "
+            f"with `{line['code_version']}`."
+        ),
+    ]

@@ -141,7 +141,7 @@ class TestNeighbours:
         }
         assert {side for side, _ in sizes} == {"stuck", "neighbour"}
         assert len(sizes) == 2, "every broker is asked about the same partitions"
-        for broker in neighbours.BROKERS:
+        for broker in show.BROKERS:
             for side in ("stuck", "neighbour"):
                 for what in ("shrunk", "offline"):
                     assert counts[broker, side, what] <= counts[broker, side, "all"]
@@ -153,12 +153,12 @@ class TestNeighbours:
             "neighbour": {"all": 40, "shrunk": 10, "offline": 2},
         }
         line = {
-            "counts": dict.fromkeys(neighbours.BROKERS, sides),
+            "counts": dict.fromkeys(show.BROKERS, sides),
             "scenarios": 8,
             "measured_at": "2026-11-24T10:00:00Z",
             "code_version": "x",
         }
-        text = "\n".join(neighbours.table(line))
+        text = "\n".join(show.neighbours_table(line))
         assert "| 2.5 and later | 10.0 % | 25.0 % | 0.0 % | 5.0 % |" in text
         assert "10 stuck partitions and 40 neighbours in a panel of 8 scenarios" in text
 

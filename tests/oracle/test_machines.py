@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.base.errors import InputError
 from tests.oracle import replay_vector
 from tests.oracle.fetcher_mgr import fetcher_id, java_hash
 
