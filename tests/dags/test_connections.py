@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.base.home import REPOSITORY, SHIPPED
 from isr_pipeline.night import stack, steps
+from isr_pipeline.night.airflow import wiring
 from isr_pipeline.night.airflow.connections import (
     KUBERNETES,
     SIZES,
@@ -170,8 +172,9 @@ class TestABrokenOffJob:
         monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
 
     @pytest.mark.usefixtures("_spark")
-    def test_of_a_task(self) -> None:
+    def test_of_a_task(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Airflow tries it again, and hears the driver's own reason."""
+        monkeypatch.setattr(wiring, "claimed", lambda _: contextlib.nullcontext())
         with pytest.raises(AirflowException, match=r"^an executor was lost$") as failed:
             SparkJob(task_id="job", job="simulate.py").execute({})
         assert not isinstance(failed.value, AirflowFailException)
