@@ -17,7 +17,7 @@ SPARK_MASTER ?=
 PYTEST_ARGS ?=
 EXAMPLES ?= 10000
 SLOW_EXAMPLES ?= 500
-TOGETHER := --numprocesses 2 --dist loadfile --durations 30 --durations-min 5
+TOGETHER := --dist loadfile --durations 20 --durations-min 5
 CONTEST_ARGS ?=
 PARTS ?=
 BENCH_ARGS ?=
@@ -28,7 +28,7 @@ SOAK_ARGS ?=
 FINDING ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup finding nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env airflow-test compose-test soak-nights store-test cluster-test pictures answers clean
+.PHONY: help setup finding nightly ui test tests compiled test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env airflow-test compose-test soak-nights store-test cluster-test pictures answers clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,11 +49,18 @@ nightly: setup  ## run an experiment's DAG once: NIGHT=, EXPERIMENT= (operators,
 ui: setup  ## Airflow and MLflow in the browser; Ctrl-C stops both
 	@exec $(RUN) $(BIN)/isr-pipeline ui
 
-test: setup lint  ## lint, types, and all tests but the slow ones (PYTEST_ARGS= to choose)
-	@$(RUN) $(BIN)/pytest $(TOGETHER) $(PYTEST_ARGS)
+test: setup compiled  ## lint, types, and all tests but the slow ones (PYTEST_ARGS= to choose)
+	@$(MAKE) --no-print-directory --jobs=2 lint tests
 
-test-slow: setup  ## the tests marked slow, a third of the mutants, and more random scenarios
-	@$(RUN) $(BIN)/pytest $(TOGETHER) -m slow $(PYTEST_ARGS)
+tests: setup
+	@$(RUN) $(BIN)/pytest --numprocesses 2 $(TOGETHER) $(PYTEST_ARGS)
+
+compiled: setup
+	@$(RUN) $(BIN)/python -m tests.compiled
+
+# Three processes: nights and clusters wait for one another's programs half of the time.
+test-slow: setup compiled  ## the tests marked slow, a third of the mutants, and more random scenarios
+	@$(RUN) $(BIN)/pytest --numprocesses 3 $(TOGETHER) -m slow $(PYTEST_ARGS)
 	@ISR_PIPELINE_EXAMPLES=$(SLOW_EXAMPLES) $(RUN) $(BIN)/pytest --numprocesses 2 \
 	  tests/simulation/test_invariants.py tests/simulation/test_cycles.py tests/worlds/test_reuse.py
 

@@ -14,7 +14,7 @@ from isr_pipeline.base.compiling import COMPILES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_SMALLEST_SCENARIO = {
+SMALLEST_SCENARIO = {
     "scenario_id": "smallest",
     "horizon_ms": 10,
     "cluster": {"release": "4.1+", "controller": "kraft", "brokers": [1, 2]},
@@ -67,4 +67,4 @@ def _run_smallest() -> None:
     from isr_pipeline.scenarios.model import parse_scenario  # noqa: PLC0415 - reads the kernel
     from isr_pipeline.worlds.run import run  # noqa: PLC0415
 
-    run(parse_scenario(_SMALLEST_SCENARIO, "the smallest scenario"))
+    run(parse_scenario(SMALLEST_SCENARIO, "the smallest scenario"))
