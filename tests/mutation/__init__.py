@@ -4,7 +4,7 @@
     python -m tests.mutation NAME ...     only mutants whose name contains one of these
     python -m tests.mutation --list       their names
 
-A mutant of `isr_pipeline/kafka/` is one line changed in a temporary copy of the package; the tests
-of the rules and of the timelines run there with the JIT off. A mutant of `isr_pipeline/simulation/`
+A mutant of `isr_pipeline/kafka/` is one line changed as its module is read; the tests of the rules
+and of the timelines run so with the JIT off (`rules`). A mutant of `isr_pipeline/simulation/`
 names the test of a small world that has to fail (`small_worlds`).
 """

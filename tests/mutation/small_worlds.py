@@ -11,7 +11,6 @@ import importlib
 import multiprocessing
 import os
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -20,7 +19,7 @@ from types import CodeType, FunctionType
 
 import pytest
 
-from tests.mutation.check import ROOT, CannotMutateError, mutated
+from tests.mutation.check import ROOT, CannotMutateError, mutated, source_of
 from tests.mutation.mutants import SIMULATION, Mutant, chosen
 
 LIMIT_S = 20
@@ -28,25 +27,6 @@ LIMIT_S = 20
 
 _APART = 7
 _FORK = multiprocessing.get_context("fork")
-
-
-def run_without_compiler(names: list[str], budget_s: float | None = None) -> int:
-    """Try the mutants of these names in an interpreter without the compiler.
-
-    Args:
-        names: parts of names; all mutants if there are none.
-        budget_s: no mutant is begun after so many seconds; None: no limit.
-
-    Returns:
-        Its exit status: 1 if a mutant survives.
-    """
-    budget = [] if budget_s is None else ["--budget-s", str(budget_s)]
-    return subprocess.run(
-        [sys.executable, "-m", "tests.mutation.small_worlds", *budget, *names],
-        cwd=ROOT,
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        check=False,
-    ).returncode
 
 
 def try_each(mutants: Iterable[Mutant], budget_s: float) -> Iterator[tuple[Mutant, bool]]:
@@ -113,7 +93,7 @@ def _function(mutant: Mutant) -> FunctionType:
 def _code(mutant: Mutant) -> CodeType:
     """Compile the mutant's function."""
     path = ROOT / "isr_pipeline" / mutant.room / mutant.file
-    module = compile(mutated(path.read_text(encoding="utf-8"), mutant), str(path), "exec")
+    module = compile(mutated(source_of(mutant), mutant), str(path), "exec")
     return next(
         constant
         for constant in module.co_consts
