@@ -77,29 +77,3 @@ class TestPages:
             ahead += [one for one in targets if one.suffix == ".md" and one not in reached]
         missing = [page for page in PAGES if "docs" in page.parts and page not in reached]
         assert missing == []
-
-
-class TestTheTest:
-    """What would be seen."""
-
-    @pytest.mark.parametrize(
-        ("text", "said"),
-        [
-            ("[a](b.md)", ["b.md: no such file"]),
-            ("[a](#no)", ["#no: no such heading"]),
-            ("[a `c`](#a-b-1)", []),
-            ("[a](#a--c)", []),
-            ("[a](#a--b-c)", ["#a--b-c: no such heading"]),
-            ("```\n[a](b.md)\n```", []),
-            ("`[a](b.md)`", []),
-            ("[a](https://example.org/x)", []),
-        ],
-    )
-    def test_seen(
-        self, text: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Missing files and headings; code and other sites are not looked at."""
-        page = tmp_path / "page.md"
-        page.write_text(f"# A b\n\n## A b\n\n## `A` – c\n\n{text}\n")
-        monkeypatch.setitem(globals(), "REPOSITORY", tmp_path)
-        assert broken(page) == said

@@ -2,8 +2,9 @@
 
     python tools/prose.py [PAGE ...]
 
-Three rules: a sentence has at most 25 words; some words and phrases are not used; a sentence does
-not open with an empty subject. Tables, code and comments are not read. Without pages named, all of
+Four rules: a sentence has at most 25 words; some words and phrases are not used; a sentence does
+not open with an empty subject; a sentence has no measured figure, which belongs in a block that a
+command writes. Tables, code, comments and such blocks are not read. Without pages named, all of
 README and docs are read.
 """
 
@@ -40,7 +41,24 @@ NOT_USED = {
 _OPENING = re.compile(
     r"(There (is|are|was|were)|It (is|was) (\w+ed|said|told|known|seen)|What is \w+ed|Nobody)\b"
 )
+MEASURED = {
+    "a share": r"\d ?%(?! interval)",
+    "a ratio": r"\d ?[x×](?!\w)|\d times (?:as|the)\b",
+    "a number with its day": r"(?=.*DAY).*(?<![\w.-])\d[\d.]*(?![\w.-])",
+}
+"""What a measured figure looks like; seconds and bytes are settings far more often."""
+
+NO_MEASUREMENT = {
+    "docs/verdicts.md": "its shares are error levels, which somebody chose",
+    "docs/project/statistics.md": "likewise",
+    "docs/project/defence-of-design.md": "each decision has the figures of its day",
+}
+"""Page -> why its figures may stand in its sentences."""
+
+_DAY = re.compile(r"\b20\d\d-\d\d-\d\d\b")
+_RELEASE = re.compile(r"\b[A-Z]\w+ \d[\d.]*\b|\b\d+(?:\.\d+){2,}\b")
 _NOT_READ = (
+    re.compile(r"<!-- (\w+):(?!end)[^>]*-->.*?<!-- \1:(?:[\w-]+:)?end -->", re.DOTALL),
     re.compile(r"^(```|~~~).*?^\1\s*$", re.MULTILINE | re.DOTALL),
     re.compile(r"<!--.*?-->", re.DOTALL),
     re.compile(r"^\s*\|.*$", re.MULTILINE),
@@ -71,8 +89,8 @@ def sentences(text: str) -> Iterator[str]:
                 yield sentence
 
 
-def faults(text: str) -> list[str]:
-    """What is wrong with a page's prose, a line each."""
+def faults(text: str, *, measured: bool = True) -> list[str]:
+    """What is wrong with a page's prose, a line each; measured figures only if wanted."""
     found = []
     for sentence in sentences(text):
         begin = sentence if len(sentence) <= 60 else sentence[:57] + "..."
@@ -84,6 +102,13 @@ def faults(text: str) -> list[str]:
             for word, instead in NOT_USED.items()
             if re.search(rf"\b{word}\b", sentence, re.IGNORECASE)
         ]
+        if measured:
+            bare = _RELEASE.sub("Release", _DAY.sub("DAY", sentence))
+            found += [
+                f"{kind}, better in a block that a command writes: {begin}"
+                for kind, pattern in MEASURED.items()
+                if re.search(pattern, bare)
+            ]
         if opening := _OPENING.match(sentence.lstrip("*\"'(")):
             found.append(f'opens with "{opening[0]}": {begin}')
     return found
@@ -97,7 +122,8 @@ def main(arguments: list[str] | None = None) -> int:
     status = 0
     for page in [one.resolve() for one in given.pages] or pages():
         name = page.relative_to(ROOT) if page.is_relative_to(ROOT) else page
-        for fault in faults(page.read_text(encoding="utf-8")):
+        text = page.read_text(encoding="utf-8")
+        for fault in faults(text, measured=str(name) not in NO_MEASUREMENT):
             status = 1
             sys.stderr.write(f"{name}: {fault}\n")
     return status

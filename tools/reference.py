@@ -31,7 +31,7 @@ from isr_pipeline.scenarios.model import RackRoundTrip
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
 from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
 from isr_pipeline.scenarios.rule_set_files import RuleSetFile
-from tools import schemas
+from tools import limits, schemas
 from tools.anchors import anchor
 from tools.floors import BESIDE_THE_PACKAGE, FLOORS
 
@@ -303,6 +303,9 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "cluster-file.md": {"fields": lambda: fields(CLUSTER)},
     "keys.md": {"keys": keys},
     "command-line.md": {"commands": commands},
+    "deploy.md": {"memory": lambda: table(("service", "memory"), limits.of_containers())},
+    "project/conformance.md": {"measure": lambda: table(("what", "limit"), limits.of_agreement())},
+    "project/model-rules.md": {"limits": lambda: table(("what", "at most"), limits.of_a_world())},
 }
 """Page -> its parts, in any order."""
 
