@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from isr_pipeline.base.home import REPOSITORY
@@ -46,3 +48,11 @@ class TestMenu:
             {"One": [{"A": "model.md"}, {"B": "repository/SECURITY.md"}]},
             {"Two": [{"C": "keys.md"}]},
         ]
+
+
+def test_nothing_is_asked_of_another_site() -> None:
+    """Fonts and scripts come with the pages, and search works in files."""
+    text = re.sub(r"#.*", "", (REPOSITORY / "mkdocs.yml").read_text())
+    assert "http" not in text
+    assert re.search(r"^ +font: false *$", text, re.MULTILINE)
+    assert (REPOSITORY / "tools" / "site" / "iframe-worker.js").is_file()
