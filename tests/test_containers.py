@@ -42,6 +42,45 @@ def compose() -> dict[str, Any]:
 class TestServices:
     """What every service must have."""
 
+    def test_all_parts_are_there(self, compose: dict[str, Any]) -> None:
+        """Airflow's services as in its own compose file, a Spark cluster, MLflow, PostgreSQL."""
+        assert set(compose["services"]) == {
+            "postgres",
+            "airflow-init",
+            "airflow-apiserver",
+            "airflow-scheduler",
+            "airflow-dag-processor",
+            "airflow-triggerer",
+            "spark-master",
+            "spark-worker-1",
+            "spark-worker-2",
+            "mlflow",
+        }
+
+    def test_every_service_is_checked(self, compose: dict[str, Any]) -> None:
+        """Each has a health check with a limit."""
+        for name, service in compose["services"].items():
+            assert service["healthcheck"]["test"][0] == "CMD", name
+            assert {"interval", "timeout", "retries"} <= set(service["healthcheck"]), name
+
+    def test_config_is_mounted(self, compose: dict[str, Any]) -> None:
+        """Whoever reads an experiment reads the checkout's, which nobody in a container changes."""
+        for name in ("airflow-scheduler", "airflow-dag-processor", "spark-worker-1"):
+            assert "./config:/opt/isr/config:ro" in compose["services"][name]["volumes"], name
+
+    def test_all_wait_for_what_is_healthy(self, compose: dict[str, Any]) -> None:
+        """No service starts on another that merely runs."""
+        for name, service in compose["services"].items():
+            for other, wanted in service.get("depends_on", {}).items():
+                ends = other == "airflow-init"
+                said = "service_completed_successfully" if ends else "service_healthy"
+                assert wanted == {"condition": said}, name
+
+    def test_workers_write_where_they_may(self, compose: dict[str, Any]) -> None:
+        """Spark's workers have a folder of their own: the default one belongs to root."""
+        for name in ("spark-worker-1", "spark-worker-2"):
+            assert compose["services"][name]["environment"]["SPARK_WORKER_DIR"].startswith("/tmp/")
+
     def test_versions_are_pinned(self, compose: dict[str, Any]) -> None:
         """No image without a version, in the compose file and in the Dockerfile."""
         images = {service["image"] for service in compose["services"].values()}
