@@ -1,54 +1,35 @@
-"""Published advice on the settings that decide ISR behaviour, and what of it a cluster can follow.
-
-Read on 2026-11-23. None of these pages shows a measurement, and some contradict one another.
-"""
+"""Published advice on settings that decide the ISR, and what of it a cluster can follow."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from isr_pipeline.base.files.models import Strict, validated
+from isr_pipeline.base.files.reading import read_mapping
 from isr_pipeline.experiment.combinations import split
 from isr_pipeline.experiment.configurations import Effects
 from isr_pipeline.experiment.file import Candidate
 from isr_pipeline.experiment.keys import all_have_own, why_not
 from isr_pipeline.scenarios.model import TOPICS, Scenario
 
-_CONDUKTOR = "kafka-options-explorer.conduktor.io"
+_FILE = Path(__file__).with_name("advice.yaml")
 
-PUBLISHED: tuple[Candidate, ...] = (
-    Candidate(
-        name="conduktor-throughput",
-        why=f'Conduktor, "maximize throughput": {_CONDUKTOR}/config/replica-lag-time-max-ms',
-        set={"replica.lag.time.max.ms": 30_000},
-    ),
-    Candidate(
-        name="conduktor-durability",
-        why=f'Conduktor, "ensure durability": {_CONDUKTOR}/kafka-broker/ensure-durability',
-        set={
-            "replica.lag.time.max.ms": 10_000,
-            "min.insync.replicas": 2,
-            "num.replica.fetchers": 4,
-        },
-    ),
-    Candidate(
-        name="conduktor-latency",
-        why=f'Conduktor, "minimize latency": {_CONDUKTOR}/kafka-broker/minimize-latency',
-        set={
-            "replica.lag.time.max.ms": 10_000,
-            "num.replica.fetchers": 4,
-            "leader.imbalance.check.interval.seconds": 60,
-            "num.network.threads": 8,
-        },
-    ),
-    Candidate(
-        name="fixwikihub-lag-60s",
-        why="More time for slow followers: "
-        "fixwikihub.com/articles/kafka-isr-shrinking-due-to-slow-follower-replication-lag",
-        set={"replica.lag.time.max.ms": 60_000},
-    ),
-)
-"""Advice that names values; advice without a value cannot be compared."""
+
+class _AdviceFile(Strict):
+    advice: tuple[Candidate, ...]
+
+
+@functools.cache
+def published() -> tuple[Candidate, ...]:
+    """All advice that names values.
+
+    Raises:
+        InputError: of ``advice.yaml``, which is part of the package.
+    """
+    return validated(_AdviceFile, read_mapping(_FILE), str(_FILE)).advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +48,7 @@ class Followed:
 
 
 def followed(
-    published: Sequence[Candidate],
+    advice: Sequence[Candidate],
     today: Scenario,
     overridden: Collection[str],
     effects: dict[Effects, str],
@@ -75,13 +56,13 @@ def followed(
     """Tell which advice a cluster can follow.
 
     Args:
-        published: all of it.
+        advice: all of it.
         today: the cluster as it stands.
         overridden: keys that the question also asks of topics that set them; so does the advice.
         effects: of today and of what is asked -> its name; those of the advice are added.
     """
     possible, in_part, left_out = [], {}, []
-    for one in published:
+    for one in advice:
         idle = {key: why for key in one.set if (why := _idle(key, today, overridden))}
         kept = {key: value for key, value in one.set.items() if key not in idle}
         if not kept:

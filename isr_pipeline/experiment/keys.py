@@ -6,8 +6,7 @@ that read them; who reads a key, and its default in each release, are asked of t
 it. In a cluster a key may decide nothing: no rule reads it there, all topics or brokers have a
 value of their own, as in Kafka, or no partition has the replicas that it asks for.
 
-Sources were read in Kafka's repository: in which file a key is defined in 3.9.0, and from which of
-the releases that a rule set stands for on it is there.
+What a key decides and where that was read is said in ``keys.yaml``.
 """
 
 from __future__ import annotations
@@ -15,11 +14,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from types import MappingProxyType
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 from isr_pipeline.base.errors import InputError
-from isr_pipeline.base.files.models import Strict, check_of
+from isr_pipeline.base.files.checks import one_of
+from isr_pipeline.base.files.models import Strict, check_of, validated
+from isr_pipeline.base.files.reading import read_mapping
 from isr_pipeline.base.files.words import close_or_all, counted, shown, with_list
 from isr_pipeline.experiment.configurations import (
     MIN_ISR,
@@ -57,154 +58,32 @@ NAMES_SHOWN = 3
 """Configurations that are named where a key is not read; of more, only how many there are."""
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """What the type of a key does not say.
+_FILE = Path(__file__).with_name("keys.yaml")
 
-    Attributes:
-        meaning: what it decides, for an operator.
-        source: file of Kafka (or the proposal) that defines it.
-        first: the first rule set whose releases have it; ``last``: the last one.
-        unit: of its value, where its name does not end with it.
-    """
+_RELEASE = one_of(*RELEASES)
+
+
+class About(Strict):
+    """A row of ``keys.yaml``, where every field is explained."""
 
     meaning: str
     source: str
-    first: str = RELEASES[0]
-    last: str = RELEASES[-1]
+    first: Annotated[str, _RELEASE] = RELEASES[0]
+    last: Annotated[str, _RELEASE] = RELEASES[-1]
     unit: str = ""
+    note: str = ""
 
 
-_REPLICATION = "ReplicationConfigs.java @ 3.9"
-_SERVER = "ServerConfigs.java @ 3.9"
-_SOCKET = "SocketServerConfigs.java @ 3.9"
-_KRAFT = "KRaftConfigs.java @ 3.9"
-_QUOTA = "QuotaConfigs.java @ 3.9, KIP-73"
-_TOPIC = "TopicConfig.java @ 3.9"
+@functools.cache
+def about() -> Mapping[str, About]:
+    """What is said of each key of Kafka.
 
-ABOUT: Mapping[str, About] = MappingProxyType(
-    {
-        "replica.lag.time.max.ms": About(
-            "How long a follower may lag before the leader removes it from the ISR.", _REPLICATION
-        ),
-        "replica.lag.max.messages": About(
-            "How many records a follower may be behind before it is removed from the ISR.",
-            "KafkaConfig.scala @ 0.8.2.2; removed by KAFKA-1546",
-            last="0.8.2",
-            unit="records",
-        ),
-        "replica.fetch.wait.max.ms": About(
-            "How long a leader holds a fetch that finds too little data.", _REPLICATION
-        ),
-        "replica.fetch.min.bytes": About(
-            "Data that a fetch waits for, up to replica.fetch.wait.max.ms.", _REPLICATION
-        ),
-        "replica.fetch.max.bytes": About(
-            "Most data of one partition in an answer to a fetch.", _REPLICATION
-        ),
-        "replica.fetch.response.max.bytes": About(
-            "Most data in an answer to a fetch.", f"{_REPLICATION}, KIP-74", first="0.9-0.10.1"
-        ),
-        "replica.fetch.backoff.ms": About(
-            "How long a follower waits after a failed fetch.", _REPLICATION, first="0.9-0.10.1"
-        ),
-        "num.replica.fetchers": About(
-            "Fetcher threads of a follower for each broker that it fetches from.",
-            _REPLICATION,
-            unit="threads",
-        ),
-        "replica.socket.timeout.ms": About(
-            "How long a fetcher waits for an answer before the request has failed.", _REPLICATION
-        ),
-        "replica.high.watermark.checkpoint.interval.ms": About(
-            "How often high watermarks are written to disk.", _REPLICATION
-        ),
-        "min.insync.replicas": About(
-            "Size of the ISR below which a produce with acks=all is refused.",
-            _TOPIC,
-            unit="replicas",
-        ),
-        "unclean.leader.election.enable": About(
-            "Whether a replica outside the ISR may lead when no member lives.", _TOPIC
-        ),
-        "num.io.threads": About(
-            "Request handler threads of a broker.", _SERVER, unit="threads"
-        ),
-        "num.network.threads": About(
-            "Network threads of a broker, which send its responses.", _SOCKET, unit="threads"
-        ),
-        "queued.max.requests": About(
-            "Requests that wait for a handler before network threads block.",
-            _SOCKET,
-            unit="requests",
-        ),
-        "background.threads": About("Threads for background work.", _SERVER, unit="threads"),
-        "request.timeout.ms": About(
-            "How long a produce request waits for its answer.",
-            "CommonClientConfigs.java @ 3.9",
-            first="0.9-0.10.1",
-        ),
-        "zookeeper.session.timeout.ms": About(
-            "How long a broker may be silent before ZooKeeper ends its session.",
-            "ZkConfigs.java @ 3.9",
-        ),
-        "broker.session.timeout.ms": About(
-            "How long a broker may send no heartbeat before the controller fences it.",
-            _KRAFT,
-            first="2.7-3.2",
-        ),
-        "broker.heartbeat.interval.ms": About(
-            "How often a broker sends a heartbeat to the controller.", _KRAFT, first="2.7-3.2"
-        ),
-        "auto.leader.rebalance.enable": About(
-            "Whether the controller gives the lead back to preferred replicas.", _REPLICATION
-        ),
-        "leader.imbalance.check.interval.seconds": About(
-            "How often the controller looks for leads to give back.", _REPLICATION
-        ),
-        "leader.imbalance.per.broker.percentage": About(
-            "Share of leads a broker may have lost before they are given back.", _REPLICATION
-        ),
-        "controlled.shutdown.max.retries": About(
-            "How often a stopping broker asks again to move its leads.", _SERVER, unit="tries"
-        ),
-        "controlled.shutdown.retry.backoff.ms": About(
-            "How long a stopping broker waits before it asks again.", _SERVER
-        ),
-        "leader.replication.throttled.rate": About(
-            "Most replication traffic out of a broker for throttled replicas.",
-            _QUOTA,
-            first="0.9-0.10.1",
-            unit="bytes/s",
-        ),
-        "leader.replication.throttled.replicas": About(
-            "Replicas that are throttled on the leader's side.", _QUOTA, first="0.9-0.10.1"
-        ),
-        "follower.replication.throttled.rate": About(
-            "Most replication traffic into a broker for throttled replicas.",
-            _QUOTA,
-            first="0.9-0.10.1",
-            unit="bytes/s",
-        ),
-        "follower.replication.throttled.replicas": About(
-            "Replicas that are throttled on the follower's side.", _QUOTA, first="0.9-0.10.1"
-        ),
-        "eligible.leader.replicas.version": About(
-            "Level of the feature: 1 keeps eligible leader replicas, which may lead after the ISR.",
-            "KIP-966; a feature of 4.0, set with kafka-features.sh",
-            first="4.0",
-        ),
-        "follower.fetch.pending.reads.insync.enable": About(
-            "Whether a follower whose fetch is being read counts as in sync.",
-            "KIP-501, never released",
-        ),
-        "follower.fetch.process.time.max.ms": About(
-            "How long the leader may take over a fetch before it resigns (Solution 2).",
-            "KIP-501 Solution 2, never released",
-        ),
-    }
-)  # fmt: skip
-"""Of every key of `KEYS`."""
+    Raises:
+        InputError: of ``keys.yaml``, which is part of the package.
+    """
+    rows = read_mapping(_FILE)
+    return {name: validated(About, row, str(_FILE), (name,)) for name, row in rows.items()}
+
 
 _UNITS = (
     (("_per_s",), "1/s"),
@@ -256,10 +135,10 @@ class Entry:
 
 
 def unit_of(name: str) -> str:
-    """The unit that a name ends with, or `ABOUT` has; empty if there is none."""
-    about = ABOUT.get(name)
-    if about is not None and about.unit:
-        return about.unit
+    """The unit that a name ends with, or ``keys.yaml`` has; empty if there is none."""
+    row = about().get(name)
+    if row is not None and row.unit:
+        return row.unit
     return next((unit for ends, unit in _UNITS if name.endswith(ends)), "")
 
 
@@ -352,14 +231,14 @@ def _by_value(defaults: Mapping[str, Param]) -> dict[str, list[str]]:
 
 def _kafka(name: str) -> Entry:
     key = KEYS[name]
-    about = ABOUT.get(name) or About(key.note, "")
-    there = RELEASES[RELEASES.index(about.first) : RELEASES.index(about.last) + 1]
+    row = about()[name]
+    there = RELEASES[RELEASES.index(row.first) : RELEASES.index(row.last) + 1]
     default, defaults = _defaults(name)
     topic = f" (a topic's own: topics.{name})" if name in TOPIC_KEYS else ""
     return Entry(
         name=name,
         group="kafka",
-        meaning=about.meaning,
+        meaning=row.meaning,
         unit=unit_of(name),
         allowed=key.allowed,
         default=default,
@@ -371,8 +250,8 @@ def _kafka(name: str) -> Entry:
             "cluster": f"settings: {{{name}: …}}",
             "scenario": f"config: {{{name}: …}}",
         },
-        source=about.source,
-        note=key.note,
+        source=row.source,
+        note=row.note,
     )
 
 

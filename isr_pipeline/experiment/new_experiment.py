@@ -22,7 +22,7 @@ from isr_pipeline.base.files.whole import write_whole
 from isr_pipeline.base.files.words import shown
 from isr_pipeline.base.home import config_dir
 from isr_pipeline.clusters.write import flow
-from isr_pipeline.experiment.advice import PUBLISHED, followed
+from isr_pipeline.experiment.advice import followed, published
 from isr_pipeline.experiment.combinations import TODAY, combined, distinct, settings_of, todays
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import (
@@ -129,7 +129,7 @@ def new_experiment(
     asked = found.asked
     if not asked:
         raise Refused(_nothing(found.left_out))
-    advice = followed(PUBLISHED, today, _of_topics(wanted), found.effects)
+    advice = followed(published(), today, _of_topics(wanted), found.effects)
     advised = advice.advised
     draft = path.with_suffix(".draft.yaml")
     try:

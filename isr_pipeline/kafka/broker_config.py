@@ -39,7 +39,7 @@ class ConfigKeyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One configuration key.
+    """One configuration key; why a range or a default is what it is, ``experiment/keys.yaml`` says.
 
     Attributes:
         name: exactly as Kafka (or the proposal) writes it.
@@ -48,7 +48,6 @@ class Key:
         low: smallest value; ``high``: largest.
         earlier: rule set -> default there, where it differs.
         unit_us: microseconds in one unit of the value, 0 if it is no time.
-        note: why the range or the default is what it is.
         is_read: whether anything that is simulated reads it.
         shared: why it is the same for all brokers of a cluster; empty: each broker reads its own.
     """
@@ -60,7 +59,6 @@ class Key:
     high: int = INT_MAX
     earlier: Mapping[str, Value] = field(default_factory=dict)
     unit_us: int = 0
-    note: str = ""
     is_read: bool = True
     shared: str = ""
 
@@ -127,20 +125,19 @@ _CLIENTS = "it stands for the producers' own"
 _PROPOSAL = "a proposal is switched on for the whole cluster"
 
 _ALL = (
-    _ms("replica.lag.time.max.ms", "long", 30000, 2, earlier=_until(_BEFORE_2_5, 10000),
-        note="from 2 on, because half of it is the period of the isr-expiration tick"),
-    Key("replica.lag.max.messages", "long", 4000, 0, LONG_MAX, note="0.8.x only"),
-    _ms("replica.fetch.wait.max.ms", "int", 500, note="at most replica.lag.time.max.ms"),
+    _ms("replica.lag.time.max.ms", "long", 30000, 2, earlier=_until(_BEFORE_2_5, 10000)),
+    Key("replica.lag.max.messages", "long", 4000, 0, LONG_MAX),
+    _ms("replica.fetch.wait.max.ms", "int", 500),
     Key("replica.fetch.min.bytes", "int", 1),
     Key("replica.fetch.max.bytes", "int", 1048576),
-    Key("replica.fetch.response.max.bytes", "int", 10485760, note="from 0.10.1 on (KIP-74)"),
-    _ms("replica.fetch.backoff.ms", "int", 1000, note="0.8.2 does not read it"),
-    Key("num.replica.fetchers", "int", 1, 1, 64, note="per source broker"),
+    Key("replica.fetch.response.max.bytes", "int", 10485760),
+    _ms("replica.fetch.backoff.ms", "int", 1000),
+    Key("num.replica.fetchers", "int", 1, 1, 64),
     _ms("replica.socket.timeout.ms", "int", 30000, 1),
     _ms("replica.high.watermark.checkpoint.interval.ms", "long", 5000, is_read=False),
     Key("min.insync.replicas", "int", 1, 1, shared=_OF_TOPICS),
     Key("unclean.leader.election.enable", "bool", False, earlier=_until(_BEFORE_0_11, True),
-        note="KIP-106 changed the default in 0.11", shared=_OF_TOPICS),
+        shared=_OF_TOPICS),
     Key("num.io.threads", "int", 8, 1, 1024),
     Key("num.network.threads", "int", 3, 1, 1024),
     Key("queued.max.requests", "int", 500, 1, 100000),
@@ -148,13 +145,12 @@ _ALL = (
     _ms("request.timeout.ms", "int", 30000, 1, shared=_CLIENTS),
     _ms("zookeeper.session.timeout.ms", "int", 18000, 1,
         earlier=_until(_BEFORE_2_5, 6000)),
-    _ms("broker.session.timeout.ms", "int", 9000, 1, note="KRaft", shared=_CONTROLLER),
-    _ms("broker.heartbeat.interval.ms", "int", 2000, 1, note="KRaft"),
+    _ms("broker.session.timeout.ms", "int", 9000, 1, shared=_CONTROLLER),
+    _ms("broker.heartbeat.interval.ms", "int", 2000, 1),
     Key("auto.leader.rebalance.enable", "bool", True, shared=_CONTROLLER),
     Key("leader.imbalance.check.interval.seconds", "long", 300, 1, LONG_MAX, unit_us=1_000_000,
         shared=_CONTROLLER),
-    Key("leader.imbalance.per.broker.percentage", "int", 10, note="ZooKeeper's controller only",
-        shared=_CONTROLLER),
+    Key("leader.imbalance.per.broker.percentage", "int", 10, shared=_CONTROLLER),
     Key("controlled.shutdown.max.retries", "int", 3, is_read=False),
     _ms("controlled.shutdown.retry.backoff.ms", "long", 5000, is_read=False),
     Key("leader.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX, is_read=False),
@@ -162,11 +158,9 @@ _ALL = (
     Key("follower.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX, is_read=False),
     Key("follower.replication.throttled.replicas", "list", "", is_read=False),
     Key("eligible.leader.replicas.version", "int", 1, 0, 1, earlier=_until(_BEFORE_4_1, 0),
-        note="KIP-966, from 4.0 on; clusters made with 4.1 or later have it", shared=_CONTROLLER),
-    Key("follower.fetch.pending.reads.insync.enable", "bool", False,
-        note="KIP-501, never released", shared=_PROPOSAL),
-    _ms("follower.fetch.process.time.max.ms", "long", 500, 1,
-        note="KIP-501 Solution 2, never released; no other rule reads it", shared=_PROPOSAL),
+        shared=_CONTROLLER),
+    Key("follower.fetch.pending.reads.insync.enable", "bool", False, shared=_PROPOSAL),
+    _ms("follower.fetch.process.time.max.ms", "long", 500, 1, shared=_PROPOSAL),
 )  # fmt: skip
 
 KEYS: Mapping[str, Key] = MappingProxyType({key.name: key for key in _ALL})

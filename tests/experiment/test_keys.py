@@ -15,9 +15,9 @@ from isr_pipeline.base.files.reading import parse_mapping
 from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.cli import app
 from isr_pipeline.experiment.keys import (
-    ABOUT,
     PROPOSALS,
     Entry,
+    about,
     entries,
     found,
     lines,
@@ -51,7 +51,7 @@ class TestWhatIsListed:
         """Each key that a scenario may name, with a meaning and a source of its own."""
         listed = [one for one in entries() if one.group == "kafka"]
         assert [one.name for one in listed] == list(KEYS)
-        assert set(ABOUT) == set(KEYS)
+        assert set(about()) == set(KEYS)
         assert all(one.meaning and one.source for one in listed)
 
     def test_every_switch_and_service_time(self) -> None:

@@ -382,7 +382,7 @@ class TestLeftOut:
         """A key that nothing reads here."""
         setting = {"zookeeper.session.timeout.ms": 6000}
         advice = (Candidate(name="zookeeper", set=setting),)
-        monkeypatch.setattr(module, "PUBLISHED", advice)
+        monkeypatch.setattr(module, "published", lambda: advice)
         answer = ask("replica.lag.time.max.ms=30000")
         assert answer.configurations == ("today", "lag.time.max.ms-30000")
         assert (
