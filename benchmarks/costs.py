@@ -1,4 +1,4 @@
-"""What a scenario costs the kernel, by its faults: the figures in `scenarios.generator`.
+"""What a scenario costs the kernel, by its faults: the figures in `scenarios/fault_costs.yaml`.
 
     python -m benchmarks.costs
 
@@ -21,7 +21,7 @@ from scipy.optimize import nnls
 
 from benchmarks import reference
 from isr_pipeline.base.compiling import use_kernel_cache
-from isr_pipeline.scenarios.generator import FAULTS, QUIET, lasts_s
+from isr_pipeline.scenarios.cost import costs, lasts_s
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 
 if TYPE_CHECKING:
@@ -73,12 +73,12 @@ def main() -> int:
     given = np.array([features(scenario, kinds) for scenario in scenarios])
     fit = nnls(given, fired)[0]
     table = Table("fault", "thousands each", "a second", "in use", "scenarios")
-    table.add_row("(none)", f"{fit[0]:.1f}", "", f"{QUIET}", str(len(scenarios)))
+    table.add_row("(none)", f"{fit[0]:.1f}", "", f"{costs().without_faults}", str(len(scenarios)))
     for i, kind in enumerate(kinds):
         among = sum(any(fault.kind == kind for fault in one.faults) for one in scenarios)
         each, per_s = fit[1 + 2 * i], fit[2 + 2 * i]
-        used = FAULTS.get(kind, (0.0, 0.0))
-        table.add_row(kind, f"{each:.1f}", f"{per_s:.1f}", f"{used[0]}, {used[1]}", str(among))
+        used = costs().of(kind)
+        table.add_row(kind, f"{each:.1f}", f"{per_s:.1f}", f"{used.each}, {used.per_s}", str(among))
     correlation = np.corrcoef(unseen(given, fired), fired)[0, 1]
     console = Console()
     console.print(table)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import reference
-from isr_pipeline.scenarios.generator import QUIET, expected_cost
+from isr_pipeline.scenarios.cost import costs, expected_cost
 from isr_pipeline.scenarios.model import Scenario, parse_scenario, scenario_from_json
 from isr_pipeline.worlds.reuse import Simulations
 
@@ -28,7 +28,7 @@ class TestExpectedCost:
 
     def test_cycles(self) -> None:
         """Without faults it is the same for a cluster like the reference's, however long."""
-        assert expected_cost(scenario()) == pytest.approx(QUIET, rel=0.05)
+        assert expected_cost(scenario()) == pytest.approx(costs().without_faults, rel=0.05)
         assert expected_cost(scenario(horizon_ms=600_000)) == expected_cost(scenario())
 
     def test_faults(self) -> None:
@@ -39,7 +39,7 @@ class TestExpectedCost:
         one, longer, two = (
             expected_cost(scenario(faults=faults)) for faults in (starts[:1], long, starts)
         )
-        assert QUIET < one < longer
+        assert costs().without_faults < one < longer
         assert two > one
 
     def test_it_tells_dear_scenarios_from_cheap_ones(self) -> None:
