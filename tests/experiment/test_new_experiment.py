@@ -13,12 +13,13 @@ from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.cli import app
 from isr_pipeline.experiment import new_experiment as module
+from isr_pipeline.experiment.advice import published
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import Candidate, Experiment, healthy_scenario, load_experiment
 from isr_pipeline.experiment.new_experiment import Answer, new_experiment
 from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.scenarios.loading import load_scenario
-from isr_pipeline.scenarios.model import apply
+from isr_pipeline.scenarios.model import apply, check_overrides
 
 AUTO, INTERVAL = "auto.leader.rebalance.enable", "leader.imbalance.check.interval.seconds"
 
@@ -87,6 +88,11 @@ class TestSuccess:
         assert today.params["replica.lag.time.max.ms"] == 10000
         names = "min.insync.replicas=1, replica.lag.time.max.ms=10000"
         assert f"  today: {names}{module.AS_TODAY}" in answer.lines
+
+    def test_published_advice_may_be_set(self) -> None:
+        """Each key is one of Kafka's and takes its value; otherwise it would count as not read."""
+        for one in published():
+            assert check_overrides(one.set, "advice.yaml", one.name) == one.set
 
     def test_published_advice_comes_along(self) -> None:
         """By its names, but what is asked anyway."""
