@@ -130,6 +130,17 @@ class TestNotifiers:
         use(monkeypatch, {"on_failure": {MAIL: {"to": "a@b.example", "subject": "{{ line }}"}}})
 
 
+class TestShape:
+    """A Variable that is no object of a few keys."""
+
+    @pytest.mark.parametrize("text", ["[" * 20_000, '{"home": ' * 20_000])
+    def test_nested_without_end(self, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+        """What the reader of JSON gives up is one line too, no traceback of the dag-processor."""
+        monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", text)
+        with pytest.raises(InputError, match=r"^Airflow Variable isr_pipeline: .*a JSON object"):
+            settings()
+
+
 class TestCode:
     """Other keys that would name code."""
 

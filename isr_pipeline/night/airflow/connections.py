@@ -212,7 +212,7 @@ def settings() -> Settings:
         return Settings()
     try:
         content = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
         raise InputError(where, "", shown(text), 'a JSON object such as {"home": "/shared/isr"}')
