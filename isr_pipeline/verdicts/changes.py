@@ -297,7 +297,7 @@ def _code(record: BaselineRecord, plan: Plan) -> Iterator[Change]:
     for file in changed_files(old, new):
         mine = tuple(part.name for part in parts if part.file == file)
         some = ", ".join([*mine[:PARTS_SHOWN_MAX], *(["…"] if mine[PARTS_SHOWN_MAX:] else [])])
-        words = f": {some}" if mine else ": texts only"
+        words = f": {some}" if mine else ": texts and imports only"
         yield Change(
             kind="code", name=f"{PACKAGE}/{file}", text=f"{PACKAGE}/{file}{words}", parts=mine
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from isr_pipeline.night.show import changed_lines, show
 from isr_pipeline.night.status import Status, write_status
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
-from isr_pipeline.verdicts import acceptance, baseline
+from isr_pipeline.verdicts import acceptance, baseline, changes
 from isr_pipeline.verdicts.baseline import BaselineDamaged, baseline_plan, baseline_source
 from isr_pipeline.verdicts.changes import read_changes
 from isr_pipeline.verdicts.judge import judge_night
@@ -104,6 +105,17 @@ class TestChanges:
         judged_later(World(code_version="5678def"))
         (change,) = read_changes("synthetic", LATER).shared
         assert change.text == "code: 1234abc to 5678def; its files were not kept"
+
+    def test_a_file_with_another_import(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """An import is no part of its own, and no text: the line allows for both."""
+        file = "kafka/session.py"
+        today = read_package()
+        then = replace(today, files={**today.files, file: b"import math\n" + today.files[file]})
+        monkeypatch.setattr(changes, "baseline_source", lambda _: then)
+        accepted(World())
+        judged_later(World(code_version=code_version()))
+        *_, change = read_changes("synthetic", LATER).shared
+        assert change.text == f"isr_pipeline/{file}: texts and imports only"
 
     def test_first_night(self) -> None:
         """Without a baseline nothing has changed: the page says why and has no such section."""
