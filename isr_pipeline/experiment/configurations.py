@@ -121,7 +121,9 @@ def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
     healthy = healthy_scenario(experiment).model_copy(update={"load_factor": busiest})
     written = list(_written(experiment))
     _check_names(written, where)
-    resolved = {one.name: resolved_params(_applied(healthy, one, where)) for one in written}
+    resolved = {
+        one.name: resolved_params(_applied(healthy, one, experiment.base, where)) for one in written
+    }
     _check_twins(written, resolved, where)
     if experiment.reference not in resolved:
         raise InputError(where, "reference", experiment.reference, ", ".join(resolved))
@@ -195,13 +197,15 @@ def _check_names(written: Sequence[_Written], where: str) -> None:
         seen[one.name] = one.at
 
 
-def _applied(healthy: Scenario, one: _Written, where: str) -> Scenario:
+def _applied(healthy: Scenario, one: _Written, base: Mapping[str, Any], where: str) -> Scenario:
     """Lay overrides over the healthy scenario, check the result as a scenario, and its size."""
     applied = apply(healthy, one.overrides)
     try:
         check(applied, where)
     except InputError as error:
-        field = f"{one.at}.set.{error.field.removeprefix('config.')}"
+        key = error.field.removeprefix("config.")
+        of_all = key in base and base[key] == one.overrides[key]
+        field = f"base.{key}" if of_all else f"{one.at}.set.{key}"
         raise InputError(where, field, error.given, error.allowed) from None
     check_size(applied, f"{where}: {one.at}")
     return applied

@@ -68,6 +68,15 @@ def test_what_no_broker_starts_with_is_refused(kind: str) -> None:
     )
 
 
+def test_a_value_of_the_base_is_named_there() -> None:
+    """All configurations have it: the line names no place in the first of them."""
+    experiment = load_experiment("smoke")
+    lag = "replica.lag.time.max.ms"
+    with pytest.raises(InputError) as refused:
+        configurations(experiment.model_copy(update={"base": {lag: 400}}))
+    assert str(refused.value).startswith(f"{experiment.where}: base.{lag}: 400; allowed: at least ")
+
+
 class TestShipped:
     """What the shipped experiments ask."""
 
