@@ -756,7 +756,7 @@ def simulate(
         story, results = simulated(chosen, read_before, apart, sampled=drawn, budget=event_budget)
     except BudgetSpent as spent:
         raise BudgetSpent(spent.scenario_id, spent.budget, str(scenario or "")) from None
-    _write_run(chosen, results[-1], json_out)
+    _write_run(chosen, results[-1], json_out, given)
     if trace is not None:
         write_trace(story, results, trace)
         _note(f"drawn: {trace}")
@@ -967,11 +967,11 @@ def _refuse_unknown(experiment: str | None) -> None:
         load_experiment(experiment)
 
 
-def _write_run(scenario: Any, result: Any, out: str | None) -> None:
+def _write_run(scenario: Any, result: Any, out: str | None, given: list[str]) -> None:
     """Write a run as JSON if asked; say what decided nothing, and what is not listed."""
     from isr_pipeline.experiment.keys import unread_settings  # noqa: PLC0415
 
-    for line in unread_settings(scenario):
+    for line in unread_settings(scenario, [one.partition("=")[0].strip() for one in given]):
         _note(line)
     if result.unlisted:
         _note(f"{len(result.events)} events are listed; {result.unlisted} later ones are not")

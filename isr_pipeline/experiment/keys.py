@@ -410,14 +410,17 @@ def unread(scenario: Scenario, keys: Collection[str]) -> dict[str, str]:
     return {key: of_kip501.get(key, why) for key, why in said.items()}
 
 
-def unread_settings(scenario: Scenario) -> Iterator[str]:
+def unread_settings(scenario: Scenario, asked: Iterable[str] = ()) -> Iterator[str]:
     """Say of each key of a scenario that nothing in it reads why not, one sentence each.
 
     Args:
-        scenario: its ``config``, and what brokers have of their own, is looked at.
+        scenario: its ``config`` and ``rules``, and what brokers have of their own, is looked at.
+        asked: what else somebody set, such as a service time: a scenario has them all.
     """
+    rules = (f"rules.{name}" for name, value in scenario.rules if value is not None)
     own = (key for mine in scenario.cluster.broker_settings.values() for key in mine)
-    for key, why in unread(scenario, dict.fromkeys((*scenario.config, *own))).items():
+    keys = dict.fromkeys((*scenario.config, *rules, *own, *asked))
+    for key, why in unread(scenario, keys).items():
         yield f"{key}: {why}"
 
 

@@ -23,6 +23,7 @@ from isr_pipeline.experiment.keys import (
     lines,
     unread,
     unread_overrides,
+    unread_settings,
 )
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
 from isr_pipeline.kafka.releases import RELEASES
@@ -182,6 +183,27 @@ config: {eligible.leader.replicas.version: 1, replica.lag.time.max.ms: 9000}
         done = CliRunner().invoke(app, ["simulate", str(file), "--json", "-"])
         assert done.stderr == f"{self.ELR}: a key that 3.7+ under kraft does not read\n"
         assert "outcome" in json.loads(done.stdout)
+
+    @pytest.mark.parametrize(
+        ("setting", "why"),
+        [
+            ("service.isr_zk_write_ms=3", "a key that 3.7+ under kraft does not read"),
+            ("rules.kip501=s1-doc", f"a proposal that does nothing while {PENDING} is false"),
+        ],
+    )
+    def test_simulate_says_it_of_what_is_set(self, tmp_path: Path, setting: str, why: str) -> None:
+        """Of a service time and a switch as well."""
+        file = tmp_path / "s.yaml"
+        file.write_text(self.SCENARIO.replace(f"{self.ELR}: 1, ", ""))
+        done = CliRunner().invoke(app, ["simulate", str(file), "--set", setting, "--json", "-"])
+        assert done.stderr == f"{setting.partition('=')[0]}: {why}\n"
+
+    def test_a_switch_in_the_file(self) -> None:
+        """A scenario's own `rules` are looked at too."""
+        raw = parse_mapping(self.SCENARIO, "F") | {"rules": {"kip501": "s1-doc"}, "config": {}}
+        assert [*unread_settings(parse_scenario(raw, "F"))] == [
+            f"rules.kip501: a proposal that does nothing while {PENDING} is false"
+        ]
 
     def test_experiment_check_says_it(self, tmp_path: Path) -> None:
         """A line beside the costs, and one of `notes` in JSON."""
