@@ -1,1 +1,1 @@
-"""Kafka's rules, one idea a module: no clock, no I/O, no import of another room."""
+"""Kafka's rules, one idea a module: no clock, no I/O, no import but of `base`."""
