@@ -2,7 +2,7 @@
 
 from hypothesis import settings
 
-pytest_plugins = ["tests.spark_session"]
+pytest_plugins = ["tests.approved", "tests.spark_session"]
 
 # A busy machine fails no test: times are measured by benchmarks.
 settings.register_profile("isr_pipeline", deadline=None)
