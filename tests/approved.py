@@ -65,12 +65,22 @@ class Approved:
     file: Path
     name: str
     approve: bool
+    is_used: bool = False
 
-    def __call__(self, said: str | Iterable[str]) -> None:
-        """Compare a text, or lines, with what was approved; volatile parts are out already."""
-        lines = said.splitlines() if isinstance(said, str) else list(said)
-        text = "\n".join(line.rstrip() for line in lines).strip("\n")
+    def __call__(self, said: str | Iterable[str], **volatile: object) -> None:
+        """Compare a text, or lines, with what was approved.
+
+        Args:
+            said: by the program.
+            volatile: values that each run has anew, such as a folder; the text has their names.
+        """
+        text = said if isinstance(said, str) else "\n".join(said)
+        for name, value in volatile.items():
+            text = text.replace(str(value), name)
+        text = "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
+        assert not self.is_used, "a test approves one text"
         assert not any(line.startswith(MARK) for line in text.splitlines())
+        self.is_used = True
         if self.approve:
             with alone(self.file):
                 write(self.file, {**read(self.file), self.name: text})
@@ -81,6 +91,13 @@ class Approved:
             diff = difflib.unified_diff((before or "").splitlines(), text.splitlines(), *names)
             changed = "\n".join(line.rstrip("\n") for line in diff)
             pytest.fail(f"{self.name}: not what was approved (--approve)\n{changed}", pytrace=False)
+
+    @contextmanager
+    def refusal(self, kind: type[Exception], **volatile: object) -> Iterator[None]:
+        """Expect an error of a kind; its sentence is the approved text."""
+        with pytest.raises(kind) as caught:
+            yield
+        self(str(caught.value), **volatile)
 
 
 def unused(owners: dict[Path, set[str]], folder: Path) -> dict[Path, set[str]]:

@@ -47,7 +47,7 @@ def _what(fault: FaultBase) -> str:
         case kinds.ReadStall() | kinds.SlowRead():
             return f"broker {fault.broker} {_pace(fault)} log reads of {_of(fault.partitions)}"
         case kinds.SlowAppend():
-            took = seconds(fault.append_ms)
+            took = f"{fault.append_ms:g} ms"
             return f"an append of follower {fault.broker} takes {took}: {_of(fault.partitions)}"
         case kinds.Pause():
             return f"the process of broker {fault.broker} stands still"
@@ -63,7 +63,8 @@ def _what(fault: FaultBase) -> str:
             where = fault.topic if fault.partition == "all" else f"{fault.topic}-{fault.partition}"
             return f"producers of {where} send {fault.factor:g} times as much"
         case kinds.ClientSurge():
-            return f"{fault.requests_per_s:g} client requests a second more reach {fault.broker}"
+            more = f"{fault.requests_per_s:g} client requests a second more"
+            return f"{more} reach broker {fault.broker}"
         case kinds.PartitionError():
             where, error = f"{fault.topic}-{fault.partition}", fault.error.replace("_", " ")
             return f"follower {fault.broker} meets an error on {where}: {error}"
