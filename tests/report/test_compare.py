@@ -31,6 +31,7 @@ from isr_pipeline.verdicts.quantities import (
 )
 from isr_pipeline.verdicts.record import AgainstReference, Difference, Word
 from isr_pipeline.verdicts.reference import against_reference
+from tests.approved import Approved
 
 LAG = "replica.lag.time.max.ms"
 SHORT, LONG = f"{LAG}=3000", f"{LAG}=9000"
@@ -112,12 +113,12 @@ class TestAsANight:
         ):
             compare(SHORT, LONG, cluster="tiny", faults="smoke", incidents=("paus=4",))
 
-    def test_weaker_promise(self, short: None) -> None:
+    def test_weaker_promise(self, short: None, approved: Approved) -> None:
         """Who needs fewer replicas than the reference is marked, with what it does to records."""
         two, one = "min.insync.replicas=2", "min.insync.replicas=1"
         asked = compare(two, one, cluster="tiny", faults="smoke", scenarios=SCENARIOS, cores=1)
         assert asked.against.weaker == ("min.insync.replicas",)
-        assert table(asked)[0].startswith("**weaker min.insync.replicas, a scenario acknowledges ")
+        approved(table(asked)[0])
         assert UNDER_MIN not in {each.metric for each in asked.against.differences}
 
 
@@ -161,19 +162,18 @@ class TestCurve:
         ).against
         assert comparing._told_over_lengths(against) == [UNDER_MIN]
 
-    def test_told_in_the_total(self) -> None:
+    def test_told_in_the_total(self, approved: Approved) -> None:
         """Each length has what one incident costs."""
         curve = Curve(PRODUCE, "read_stall", (Point(1000, 0.0, 0.5), Point(24_000, 12.0, 30.25)))
         said = table(found(difference(PRODUCE, Word.WORSE), curves=(curve,)))
-        assert said[-6].startswith("Produce unavailable over the length of a read stall: ")
-        assert "partition-seconds for each" in said[-6]
+        approved(said)
         assert said[-2:] == ["| 1 s | 0 | 0.5 |", "| 24 s | 12 | 30.2 |"]
 
 
 class TestWords:
     """The answer and the table."""
 
-    def test_records_first(self) -> None:
+    def test_records_first(self, approved: Approved) -> None:
         """What guards records has the first lines, also where producers feel more."""
         said = lines(
             found(
@@ -182,12 +182,7 @@ class TestWords:
                 difference("records_lost", Word.NONE, differing=0, before=0.0, after=0.0),
             )
         )
-        assert said == [
-            f"B ({LONG}) against A (today), 200 scenarios of the cluster tiny:",
-            "acknowledged records lost: the same in every scenario, 0 records a scenario",
-            "records acknowledged by one replica: worse, 2 × (1.8 to 2.2)",
-            "produce unavailable: better, 0.5 × (0.4 to 0.6)",
-        ]
+        approved(said)
 
     def test_undecided(self) -> None:
         """How many more scenarios would decide it, where that is known."""
@@ -199,13 +194,10 @@ class TestWords:
         )
         assert said[-1] == "2 of 2 metrics undecided; --budget 2600 would decide 1"
 
-    def test_row(self) -> None:
+    def test_row(self, approved: Approved) -> None:
         """Values in the metric's unit, ratio, word, and the faults that most of it comes with."""
         said = table(found(difference(OFFLINE, Word.WORSE)))
-        assert said[2] == (
-            "| offline (no leader), % of time | 1 | 2 | 2 × (1.8 to 2.2) | **worse** | "
-            "read stall, crash (80 %) |"
-        )
+        approved(said)
 
     def test_every_row_has_every_column(self, asked: Compared) -> None:
         """It is Markdown: each table's rows have as many cells as its heading."""

@@ -22,6 +22,7 @@ from isr_pipeline.verdicts.record import (
     Status,
 )
 from isr_pipeline.verdicts.sentences import headline, worse, worst_first
+from tests.approved import Approved
 
 
 def configuration(name: str, group: str, *, is_grid: bool) -> Configuration:
@@ -83,7 +84,7 @@ class TestOrder:
         order = [one.metric for one in worst_first(given)]
         assert order == [LOST, quantities.OFFLINE, quantities.FLAPS, quantities.PRODUCE]
 
-    def test_the_line_of_a_night_tells_lost_data_first(self) -> None:
+    def test_the_line_of_a_night_tells_lost_data_first(self, approved: Approved) -> None:
         """One configuration loses records, two flap: what is lost comes before what is frequent."""
         several = tuple(
             ConfigVerdict(name=str(at), config_id=str(at), status=Status.REGRESSED, metrics=metrics)
@@ -95,7 +96,7 @@ class TestOrder:
             )
         )
         line = headline(night(*several))
-        assert "regressed on acknowledged records lost, ISR flaps, confirmed" in line
+        approved(line)
 
     @pytest.mark.parametrize(
         ("of", "said"),
@@ -120,17 +121,14 @@ class TestOrder:
         line = headline(night(*several, same))
         assert line.endswith(f"; 1 unchanged; {said}")
 
-    def test_the_terminal_tells_lost_data_first(self) -> None:
+    def test_the_terminal_tells_lost_data_first(self, approved: Approved) -> None:
         """Below the table lost records come before flaps."""
         decisions = {
             quantities.FLAPS: {"status": "regressed", "change": "ISR flaps"},
             LOST: {"status": "regressed", "change": "acknowledged records lost"},
         }
         lines = [str(one) for one in terminal._found([{"name": "today", "decisions": decisions}])]
-        assert lines == [
-            "regressed  today: acknowledged records lost",
-            "regressed  today: ISR flaps",
-        ]
+        approved(lines)
 
     @pytest.mark.parametrize(
         ("ratio", "said"),
@@ -140,22 +138,18 @@ class TestOrder:
         """Also a large one."""
         assert quantities.times(ratio) == said
 
-    def test_how_sure_tells_of_the_other_phases(self) -> None:
+    def test_how_sure_tells_of_the_other_phases(self, approved: Approved) -> None:
         """What was drawn again says more than the p of a panel that has it once."""
         again = Redraw(scenario_id="regression-00005", draws=20, tonight=17, before=0, p=1e-8)
         lost = metric(LOST, Status.REGRESSED, risen=1, fallen=0, scenarios=200, redraws=(again,))
         one = ConfigVerdict(name="today", config_id="c", status=Status.REGRESSED, metrics=(lost,))
-        assert how_sure(one) == (
-            "today: acknowledged records lost is worse in 1 of 200 scenarios and better in 0; "
-            "drawn again in 20 other phases, scenario regression-00005 has some in 17, in 0 "
-            "before."
-        )
+        approved(how_sure(one))
 
 
 class TestWording:
     """Lines in which a metric has its name in words."""
 
-    def test_what_got_worse_has_its_scenarios(self) -> None:
+    def test_what_got_worse_has_its_scenarios(self, approved: Approved) -> None:
         """The lines of MLflow and of a run's page say of how many each ratio is."""
         offline = metric(
             quantities.OFFLINE, Status.REGRESSED, ratio=1.5, ratio_low=1.2, ratio_high=1.9,
@@ -164,18 +158,13 @@ class TestWording:
         one = ConfigVerdict(
             name="today", config_id="c", status=Status.REGRESSED, metrics=(offline,)
         )
-        assert worse(night(one)) == [
-            "regressed: today: offline (no leader) 1.5 × (1.2 to 1.9), 872 scenarios"
-        ]
+        approved(worse(night(one)))
 
-    def test_a_long_line_goes_on_below_its_text(self) -> None:
+    def test_a_long_line_goes_on_below_its_text(self, approved: Approved) -> None:
         """At 100 columns; the status stands alone on the left, in its colour."""
         found = "today: produce unavailable 1.22 × (1.08 to 1.49), 48 scenarios; in the strata"
         line = terminal._hanging(Text(f"{'regressed':<11}{found} offline and isr-churn"), 60)
-        assert line.plain.splitlines() == [
-            "regressed  today: produce unavailable 1.22 × (1.08 to 1.49),",
-            "           48 scenarios; in the strata offline and isr-churn",
-        ]
+        approved(line.plain.splitlines())
         assert line.spans == [Span(0, 11, terminal.COLOURS["regressed"])]
 
 
