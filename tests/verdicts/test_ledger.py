@@ -18,6 +18,8 @@ from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.ledger import Absorbed, Entry
 from isr_pipeline.verdicts.record import NightVerdict, Status
 from isr_pipeline.verdicts.sentences import headline
+from tests.approved import Approved
+from tests.report.reading import as_read
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World, decided, scaled
 
 FLAPS = "isr_flaps_per_partition_hour"
@@ -84,12 +86,14 @@ class TestInForce:
 class TestCompounded:
     """What a chain of acceptances adds up to."""
 
-    def test_ratios_multiply(self) -> None:
+    def test_ratios_multiply(self, approved: Approved) -> None:
         """Three times nine per cent is thirty per cent since the first baseline."""
         steps = [entry("1", "")]
         steps += [entry(str(at), str(at - 1), p99=1.09) for at in (2, 3, 4)]
         (total,) = ledger.compounded(steps)
-        assert total.text == "today: p99 +29.5 % over 3 acceptances since night-1"
+        approved(total.text)
+        assert total.ratio == pytest.approx(1.09**3)
+        assert total.acceptances == 3
 
     def test_an_acceptance_judged_before_the_last_is_not_counted_on_top_of_it(self) -> None:
         """Ratios multiply along what they are against, not in the order of acceptance."""
@@ -97,27 +101,29 @@ class TestCompounded:
         (total,) = ledger.compounded(steps)
         assert (total.ratio, total.acceptances) == (1.2, 1)
 
-    def test_another_panel_begins_anew(self) -> None:
+    def test_another_panel_begins_anew(self, approved: Approved) -> None:
         """What was compared with nothing has no ratio to multiply."""
         steps = [entry("1", ""), entry("2", "1", p99=2.0), entry("3", ""), entry("4", "3", p99=1.1)]
         (total,) = ledger.compounded(steps)
-        assert total.text == "today: p99 +10 % over 1 acceptance since night-3"
+        approved(total.text)
+        assert total.ratio == pytest.approx(1.1)
+        assert total.acceptances == 1
 
     @pytest.mark.parametrize("ratio", [None, 0.0])
-    def test_from_zero_and_to_zero(self, ratio: float | None) -> None:
+    def test_from_zero_and_to_zero(self, ratio: float | None, approved: Approved) -> None:
         """Such a step has no ratio to multiply: the first and the last value are said."""
         steps = [entry("1", ""), entry("2", "1", lost=ratio), entry("3", "2", lost=0.5)]
         (total,) = ledger.compounded(steps)
         assert total.ratio is None
-        assert total.text == "today: lost 0.5 to 1 over 2 acceptances since night-1"
+        approved(total.text)
 
-    def test_two_values_have_their_unit(self) -> None:
+    def test_two_values_have_their_unit(self, approved: Approved) -> None:
         """A share is told as everywhere else: in parts of the time."""
         share = "under_min_isr_rate"
         steps = [entry("1", ""), entry("2", "1", **{share: None})]
         (total,) = ledger.compounded(steps)
         assert total.change == "50 to 100 % of time"
-        assert steps[1].lines() == ["today: time under min ISR 50 to 100 % of time (ok)"]
+        approved(steps[1].lines())
 
     def test_what_has_no_ratio_comes_first(self) -> None:
         """A rise from zero is more than any factor."""
@@ -134,12 +140,12 @@ class TestCompounded:
 class TestLedger:
     """The file."""
 
-    def test_an_acceptance_says_what_it_absorbs(self) -> None:
+    def test_an_acceptance_says_what_it_absorbs(self, approved: Approved) -> None:
         """Every metric that is not what it was, below the limit too, by configuration."""
         accepted(World(), NIGHT)
         record = accepted(World(), LATER, scaled(LATENCY, 1.02, "today"))
         assert record.entry is not None
-        assert record.entry.lines() == ["today: commit latency p99 +1.92 % (ok)"]
+        approved(record.entry.lines())
 
     def test_a_slow_decline_adds_up(self) -> None:
         """Steps that nobody calls are one sum in the end."""
@@ -174,16 +180,13 @@ class TestLedger:
         assert [one.night for one in ledger.read("synthetic")] == [NIGHT, LATER]
         assert ledger.lines_lost("synthetic") == 1
 
-    def test_a_lost_line_is_said(self) -> None:
+    def test_a_lost_line_is_said(self, approved: Approved) -> None:
         """Whoever lists the acceptances hears that some of them cannot be read."""
         accepted(World(experiment="smoke"), NIGHT)
         file = ledger.path("smoke")
         file.write_bytes(file.read_bytes()[:-200])
         said = CliRunner().invoke(app, ["baseline", "ledger", "--experiment", "smoke"]).stdout
-        assert said == (
-            f"smoke: 1 line of {file} cannot be read and is passed over\n"
-            "smoke: nothing was accepted yet\n"
-        )
+        approved(said, FILE=file)
 
     def test_a_renamed_configuration_is_not_removed(self) -> None:
         """Another name for the same values takes the place of the old one, alone too."""
@@ -196,16 +199,13 @@ class TestLedger:
         assert sorted(one.name for one in record.configurations) == sorted(names)
         assert accepted(renamed, LATER).entry.removed == ()  # type: ignore[union-attr]
 
-    def test_a_line_of_something_else_is_refused(self) -> None:
+    def test_a_line_of_something_else_is_refused(self, approved: Approved) -> None:
         """File and line are named."""
         accepted(World(), NIGHT)
         file = ledger.path("synthetic")
         file.write_text('{"a": 1}\n' + file.read_text())
-        with pytest.raises(Refused) as refusal:
+        with approved.refusal(Refused, FILE=file):
             ledger.read("synthetic")
-        assert str(refusal.value) == (
-            f"{file}:1: no entry of a ledger; move the file away to begin another"
-        )
 
 
 OTHER = World(panel_digest="e" * 64, seed=8)
@@ -245,15 +245,13 @@ class TestNothingCompared:
         said = CliRunner().invoke(app, ["baseline", "ledger", "--experiment", "smoke"]).stdout
         assert said.splitlines()[-1] == f"    {ledger.OTHER_PANEL}"
 
-    def test_the_report_has_it(self) -> None:
+    def test_the_report_has_it(self, approved: Approved) -> None:
         """Beside the reason of the acceptance; and no sum is taken for no change."""
         accepted(World(), NIGHT)
         accepted(OTHER, LATER)
         plan = OTHER.write(THIRD)
         judge_night(plan)
-        section = render(read_night(plan)).split("Accepted so far")[-1]
-        assert f"of {LATER}<br>{ledger.OTHER_PANEL}" in section
-        assert "No accepted night changed a metric since the sums began anew." in section
+        approved(as_read(render(read_night(plan)), "accepted"))
 
 
 def failing(*names: str, panel: str = "regression") -> Change:
@@ -272,18 +270,11 @@ def failing(*names: str, panel: str = "regression") -> Change:
 class TestFailedPairs:
     """A configuration whose own pairs failed."""
 
-    PROBLEM = "1 of 120 pairs that spent the event budget, the first in scenario regression-0003"
-
-    def test_it_is_refused_with_the_command_for_the_others(self) -> None:
+    def test_it_is_refused_with_the_command_for_the_others(self, approved: Approved) -> None:
         """Every later night of it would be red; nothing is written."""
         accepted(World(), NIGHT)
-        with pytest.raises(Refused) as refusal:
+        with approved.refusal(Refused):
             accepted(World(), LATER, failing("lag-20s"))
-        assert str(refusal.value) == (
-            f"night {LATER}: failed pairs make no baseline: lag-20s ({self.PROBLEM}); "
-            f"accept the others: isr-pipeline baseline accept {LATER} --experiment synthetic "
-            "--config today --config kip-501-s1 --why 'REASON'"
-        )
         record = baseline.show("synthetic")
         assert record is not None
         assert record.nights == {NIGHT}
@@ -296,43 +287,38 @@ class TestFailedPairs:
         assert record.acceptance("id-lag-20s").night == NIGHT
 
     @pytest.mark.parametrize("before", [None, OTHER])
-    def test_without_a_baseline_of_the_panel(self, before: World | None) -> None:
+    def test_without_a_baseline_of_the_panel(
+        self, before: World | None, approved: Approved
+    ) -> None:
         """Nothing can be added to: the line says to change the configuration."""
         if before is not None:
             accepted(before, NIGHT)
-        with pytest.raises(Refused) as refusal:
+        with approved.refusal(Refused):
             accepted(World(), LATER, failing("lag-20s"))
-        assert str(refusal.value).endswith(
-            "; change what fails, or take it out of the experiment, and run it again: "
-            f"isr-pipeline night run --night {LATER} --experiment synthetic"
-        )
 
-    def test_alone(self) -> None:
+    def test_alone(self, approved: Approved) -> None:
         """Where nothing else is accepted, no others are advised."""
         accepted(World(), NIGHT)
-        with pytest.raises(Refused, match="; change what fails, or take it out"):
+        with approved.refusal(Refused):
             accepted(World(), LATER, failing("lag-20s"), only=("lag-20s",))
 
-    def test_on_the_confirm_panel_it_is_said(self) -> None:
+    def test_on_the_confirm_panel_it_is_said(self, approved: Approved) -> None:
         """Its nights are judged as long as nothing is open: accepted, with a remark."""
         record = accepted(World(), NIGHT, failing("lag-20s", panel="confirm"))
         assert record.entry is not None
         (line,) = record.entry.lines()
-        assert line == (
-            "lag-20s: panel confirm has 1 of 120 pairs that spent the event budget, the first in "
-            "scenario confirm-0003; what a night leaves open of it will be no-data"
-        )
+        approved(line)
 
-    def test_of_a_baseline_with_failed_pairs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_of_a_baseline_with_failed_pairs(
+        self, monkeypatch: pytest.MonkeyPatch, approved: Approved
+    ) -> None:
         """Such a baseline is replaced, and the sums of the configuration begin anew."""
         with monkeypatch.context() as older:
             older.setattr(acceptance, "_refuse_failed", lambda *_: None)
             accepted(World(), NIGHT, failing("lag-20s"))
         record = accepted(World(), LATER)
         assert record.entry is not None
-        assert record.entry.lines() == [
-            "lag-20s: not compared, pairs of its baseline before had failed; its sums begin anew"
-        ]
+        approved(record.entry.lines())
         accepted(World(), THIRD, scaled(LATENCY, 1.05, "lag-20s"))
         (total,) = ledger.compounded(ledger.read("synthetic"))
         assert (total.since, total.acceptances) == (LATER, 1)
@@ -387,20 +373,16 @@ class TestAlone:
             accepted(World(), LATER, only=("lag-20",))
         assert str(refusal.value) == "baseline accept: --config: lag-20; allowed: lag-20s"
 
-    def test_without_a_baseline(self) -> None:
+    def test_without_a_baseline(self, approved: Approved) -> None:
         """There is nothing to add it to."""
-        with pytest.raises(Refused) as refusal:
+        with approved.refusal(Refused):
             accepted(World(), NIGHT, only=("today",))
-        assert str(refusal.value) == (
-            "synthetic has no baseline yet; accept the whole night: isr-pipeline baseline accept "
-            "2026-11-19 --experiment synthetic --why 'REASON'"
-        )
 
-    def test_of_another_panel(self) -> None:
+    def test_of_another_panel(self, approved: Approved) -> None:
         """Rows of two panels make no baseline; nothing is written."""
         accepted(World(), NIGHT)
         before = (Home.from_environment().baseline_dir("synthetic") / "baseline.json").read_text()
-        with pytest.raises(Refused, match="is of another panel than night 2026-11-20"):
+        with approved.refusal(Refused):
             accepted(World(panel_digest="e" * 64), LATER, only=("today",))
         after = (Home.from_environment().baseline_dir("synthetic") / "baseline.json").read_text()
         assert after == before
