@@ -52,8 +52,9 @@ ui: setup  ## Airflow and MLflow in the browser; Ctrl-C stops both
 test: setup compiled  ## lint, types, and all tests but the slow ones (PYTEST_ARGS= to choose)
 	@$(MAKE) --no-print-directory --jobs=2 lint tests
 
+# Tests run make as a person does, who is not below another make.
 tests: setup
-	@$(RUN) $(BIN)/pytest --numprocesses 2 $(TOGETHER) $(PYTEST_ARGS)
+	@unset MAKEFLAGS; $(RUN) $(BIN)/pytest --numprocesses 2 $(TOGETHER) $(PYTEST_ARGS)
 
 compiled: setup
 	@$(RUN) $(BIN)/python -m tests.compiled

@@ -42,6 +42,7 @@ from tests.simulation.random_scenarios import BUDGET, FromHypothesis, raw_scenar
 EXAMPLES = int(os.environ.get("ISR_PIPELINE_EXAMPLES", "80"))
 ROOT = Path(__file__).parents[2]
 TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("reads.yaml").read_text("utf-8"))
+LAG, WAIT = "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
 ROWS, SWITCHES = TABLE["rows"], TABLE["switches"]
 CLUSTERS = tuple(
     (name, controller)
@@ -95,6 +96,10 @@ def configurations(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Scenario:
     for topic in raw["topics"]:
         topic["settings"] = _some(source, TOPIC_KEYS)
     own = _some(source, [name for name in KEYS if name in ROWS and not KEYS[name].shared])
+    wait = own.get(WAIT, raw["config"].get(WAIT, KEYS[WAIT].default))
+    lag = own.get(LAG, raw["config"].get(LAG, wait))
+    if wait > lag:
+        own[WAIT] = lag  # with more no broker starts
     brokers = raw["cluster"]["brokers"][source.whole(0, 1) :]
     raw["cluster"]["broker_settings"] = dict.fromkeys(brokers, own)
     times = {name: ROWS[f"service.{name}"]["values"][1] for name in OWN_TIMES if source.whole(0, 1)}

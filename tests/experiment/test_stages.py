@@ -163,5 +163,5 @@ class TestStrataFile:
         keep_strata(plan, plan.stages[1], {"a": 1})
         (file,) = Path(os.environ["ISR_PIPELINE_HOME"]).rglob("strata.json")
         file.write_text("{", encoding="utf-8")
-        with approved.refusal(Refused):
+        with approved.refusal(Refused, FILE=str(file)):
             stage_strata(plan, plan.stages[1])
