@@ -853,11 +853,12 @@ def blame(
 
 def _case(night: str, config: str, experiment: str | None, metric: str | None) -> Any:
     """Return what is asked about."""
+    from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415
     from isr_pipeline.night.status import check_night, find_experiment  # noqa: PLC0415
     from isr_pipeline.verdicts.blame.case import read_case  # noqa: PLC0415
 
     date = check_night(night, "NIGHT")
-    return read_case(find_experiment(date, experiment), date, config, metric)
+    return read_case(Plan.of_night(find_experiment(date, experiment), date), config, metric)
 
 
 @app.command(rich_help_panel=KAFKA)

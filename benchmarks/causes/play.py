@@ -116,7 +116,7 @@ class Stage:
             return {"counts": False, "left_out": "nothing of it is called"}
         judge_night(self._night(TONIGHT, after, planted.host))
         try:
-            case = read_case(EXPERIMENT, TONIGHT, planted.host)
+            case = read_case(Plan.of_night(EXPERIMENT, TONIGHT), planted.host)
         except Refused as refusal:
             return {"counts": True, "called": called, "blame": {"named": False,
                     "problem": str(refusal)}, "why": {"first": False}}  # fmt: skip

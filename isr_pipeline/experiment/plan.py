@@ -74,7 +74,8 @@ class Plan(Strict):
         reference: name of the configuration that the others are compared with.
         code_version: of the code that planned: commit and digest of the kernel.
         version: number of the release that planned.
-        root: of the tables.
+        run: id of the run that the plan is of; empty in plans of releases before 0.3.0.
+        root: of the tables; ``folder``: of everything else, empty: that of the night by its date.
         definition: the experiment as it was read, panel sizes as planned; draw from this.
         format: `FORMAT`.
     """
@@ -91,8 +92,17 @@ class Plan(Strict):
     code_version: str
     version: str
     root: str
+    folder: str = ""
+    run: str = ""
     definition: Experiment
     format: int = FORMAT
+
+    @property
+    def place(self) -> Place:
+        """Folder of what the run makes beside its tables."""
+        if self.folder:
+            return place_of(self.folder)
+        return Home.from_environment().night_dir(self.experiment, self.night)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -158,6 +168,15 @@ class Plan(Strict):
             reason = (error.strerror or str(error)).lower()
             raise InputError(str(path), "", reason, "a plan written by this program") from None
         return cls.parse(content, str(path))
+
+    @classmethod
+    def of_night(cls, experiment: str, night: str) -> Plan:
+        """Read the plan of a night, which is that of its last whole run.
+
+        Raises:
+            InputError: it has none, or what is there is no plan.
+        """
+        return cls.load(Home.from_environment().night_dir(experiment, night) / "plan.json")
 
     @classmethod
     def parse(cls, content: str, where: str) -> Plan:
@@ -292,7 +311,7 @@ def _decided(plan: Plan, panels: list[str]) -> list[Counts]:
 
 
 def _strata_file(plan: Plan) -> Place:
-    return Home.from_environment().night_dir(plan.experiment, plan.night) / STRATA
+    return plan.place / STRATA
 
 
 def _read_strata(file: Place) -> dict[str, Counts]:

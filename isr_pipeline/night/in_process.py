@@ -20,6 +20,7 @@ from typing import TextIO
 from isr_pipeline.base.errors import USER_ERRORS, Refused
 from isr_pipeline.base.home import Home
 from isr_pipeline.base.progress import Listener
+from isr_pipeline.base.storage.places import Place
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.night import life, notify, stack, steps
 from isr_pipeline.night.airflow.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
@@ -33,7 +34,7 @@ from isr_pipeline.night.runner import (
 )
 from isr_pipeline.night.spark.spark_errors import cause, only_a_person_mends
 from isr_pipeline.night.spark.submit import JobFailed, JobNotStarted, submit
-from isr_pipeline.night.status import check_not_replaced, folder_of
+from isr_pipeline.night.status import check_not_replaced
 from isr_pipeline.report.tracking.pages import IN_PROCESS
 
 LOG = "in-process.log"
@@ -106,6 +107,7 @@ class _Night:
         self._panel_size = panel_size
         self._terminal = sys.stdout
         self._broken: list[str] = []
+        self._plan: Place | None = None
 
     def claim(self, *, wait: bool = False) -> None:
         """Claim the tables, or confirm that they are claimed.
@@ -149,7 +151,7 @@ class _Night:
         print_line(text, self._terminal)
 
     def _make_plan(self) -> None:
-        life.begin(
+        self._plan, _ = life.begin(
             self._experiment, self._night, panel_size=self._panel_size, dag_run_id=self.run_id
         )
 
@@ -175,7 +177,8 @@ class _Night:
         """Do every step between plan and gate, up to the first that fails."""
         if self._broken:
             return
-        file = folder_of(self._experiment, self._night) / "plan.json"
+        assert self._plan, "made by the first step"
+        file = self._plan
         plan = Plan.load(file)
         skipping = False
         for step in steps.BETWEEN:

@@ -20,9 +20,11 @@ from isr_pipeline.night.status import (
     WITHOUT_VERDICT,
     check_night,
     find_experiment,
+    folder_of,
     nights,
-    noted_status,
     read_status,
+    run_folders,
+    status_in,
 )
 
 if TYPE_CHECKING:
@@ -208,16 +210,19 @@ def _accepted_nights(experiment: str) -> frozenset[str]:
 
 def remove(experiment: str, night: str) -> None:
     """Remove one night from everywhere; the folder last, so that a second try finds the rest."""
+    from isr_pipeline.night import publication  # noqa: PLC0415 - reads Arrow
     from isr_pipeline.report.tracking.client import delete_night  # noqa: PLC0415 - reads MLflow
     from isr_pipeline.tables import store  # noqa: PLC0415 - reads Arrow
     from isr_pipeline.tables.validation import data_docs  # noqa: PLC0415
 
     home = Home.from_environment()
     logs = home.airflow / "logs" / f"dag_id={dag_id_of(experiment)}"
-    last = noted_status(experiment, night).dag_run_id
+    folders = (folder_of(experiment, night), *run_folders(experiment, night))
+    known = [logs / f"run_id={status_in(folder).dag_run_id}" for folder in folders]
     # Runs of a night are named after it, but for those that somebody gave another night.
-    for run in (logs / f"run_id={last}", *logs.glob(f"run_id=*__{night}T*")):
+    for run in (*known, *logs.glob(f"run_id=*__{night}T*")):
         shutil.rmtree(run, ignore_errors=True)
+    publication.clear_runs(experiment, night)
     delete_night(experiment, night)
     store.delete_night(experiment, night)
     data_docs.remove_night(home.data_docs(experiment), experiment, night)

@@ -1,13 +1,15 @@
-"""The two ends of a night: begun with a plan, finished with a verdict or interrupted.
+"""The two ends of a run of a night: begun with a plan, finished with a verdict or interrupted.
 
-What a night is and holds is said by three things: its folder (``plan.json``, ``status.json``,
+What a run is and holds is said by three things: its folder (``plan.json``, ``status.json``,
 ``verdict.json``, the report), its tables, and its MLflow runs. ``status.json`` says how far it
-came; everything else is only as good as that says.
+came; everything else is only as good as that says. A whole run becomes the night of its date
+(:mod:`isr_pipeline.night.publication`).
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isr_pipeline.base.errors import Refused, shortened
@@ -25,9 +27,13 @@ from isr_pipeline.night.status import (
     RUNNING,
     Status,
     check_night,
+    find_run,
     folder_of,
-    nights,
-    noted_status,
+    now,
+    run_folder,
+    run_name,
+    run_root,
+    status_in,
     write_status,
 )
 from isr_pipeline.worlds.ready import compile_kernel
@@ -39,7 +45,7 @@ if TYPE_CHECKING:
 def begin(
     experiment: str, night: str, *, panel_size: int | None, dag_run_id: str
 ) -> tuple[Place, list[str]]:
-    """Plan a night and note that it is running.
+    """Plan a run of a night and note that it is running; the night itself stays as it is.
 
     Returns:
         File of the plan, and the names of the shards.
@@ -48,20 +54,16 @@ def begin(
         InputError: the experiment file or ``config/verdicts.yaml`` cannot be used.
     """
     from isr_pipeline.experiment.plan import make_plan  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.night import publication  # noqa: PLC0415 - reads Arrow
     from isr_pipeline.verdicts.quantities import load_settings  # noqa: PLC0415 - reads pydantic
 
     load_settings()  # what judges is read first: a night that cannot be judged is not simulated
-    plan = make_plan(experiment, check_night(night), panel_size)
-    folder = folder_of(experiment, night)
-    folder.mkdir(parents=True, exist_ok=True)
-    stale_files = ("verdict.json", "strata.json", "changed.json", "report.html")
-    for stale in (*stale_files, "mlflow.json"):
-        (folder / stale).unlink(missing_ok=True)
-    write_status(experiment, night, Status(RUNNING, dag_run_id=dag_run_id))
-    plan.save(folder / "plan.json")
+    began = now()
+    plan = publication.of_run(make_plan(experiment, check_night(night), panel_size), dag_run_id)
+    publication.begin_run(plan, began)
     keep_present(Home.from_environment(), plan.code_version)
     compile_kernel(BEGINS)
-    return folder / "plan.json", [shard.name for shard in plan.shards]
+    return plan.place / "plan.json", [shard.name for shard in plan.shards]
 
 
 def finish(
@@ -72,7 +74,7 @@ def finish(
     fail_on_regression: bool,
     dag_run_id: str,
 ) -> str:
-    """Note how the night ended, give it free, and refuse to call a bad night good.
+    """Make a whole run the night of its date, give it free, and refuse to call a bad night good.
 
     Args:
         experiment: name.
@@ -85,15 +87,24 @@ def finish(
         The verdict's headline.
 
     Raises:
-        Refused: a task did not end well, there is no verdict, or it is red.
+        NotWhole: a task did not end well, or there is no verdict: the night is not this run's.
+        Refused: the verdict is red.
     """
+    from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.night import publication  # noqa: PLC0415 - reads Arrow
+
+    folder = run_folder(experiment, run_name(night, dag_run_id))
+    noted = status_in(folder)
     try:
-        verdict = _verdict(experiment, night, broken)
-        write_status(experiment, night, Status(str(verdict.status), "", dag_run_id))
+        verdict = _verdict(folder, experiment, night, broken)
+        ended = Status(str(verdict.status), "", dag_run_id, noted.began)
+        publication.publish(Plan.load(folder / "plan.json"), ended)
     except Refused as refusal:
-        # On a full disk nothing can be noted: the night is then listed as interrupted.
+        failed = Status(FAILED, str(refusal), dag_run_id, noted.began or now())
+        # On a full disk nothing can be noted: the run is then listed as interrupted.
         with suppress(OSError):
-            write_status(experiment, night, Status(FAILED, str(refusal), dag_run_id))
+            write_status(folder, failed)
+            publication.withdraw(experiment, night, failed)
         raise
     finally:
         release_night(Home.from_environment(), experiment, night, owner=dag_run_id)
@@ -104,28 +115,27 @@ def finish(
     return headline(verdict)
 
 
-def _verdict(experiment: str, night: str, broken: list[str]) -> NightVerdict:
-    """The verdict of a night that has come to its end.
+class NotWhole(Refused):
+    """A run that cannot be the night of its date."""
+
+
+def _verdict(folder: Place, experiment: str, night: str, broken: list[str]) -> NightVerdict:
+    """The verdict of a run that has come to its end.
 
     Raises:
-        Refused: it has none.
+        NotWhole: it has none.
     """
     if broken:
-        raise Refused(f"night {night} of {experiment} has no verdict: {', '.join(broken)}")
-    from isr_pipeline.verdicts.record import load_verdict  # noqa: PLC0415 - reads pydantic
+        raise NotWhole(f"night {night} of {experiment} has no verdict: {', '.join(broken)}")
+    from isr_pipeline.verdicts.record import verdict_in  # noqa: PLC0415 - reads pydantic
 
-    verdict = load_verdict(experiment, night)
+    try:
+        verdict = verdict_in(folder, experiment, night)
+    except Refused as refusal:
+        raise NotWhole(str(refusal)) from None
     if verdict.awaiting:
-        raise Refused(f"night {night} of {experiment}: further scenarios were never looked at")
+        raise NotWhole(f"night {night} of {experiment}: further scenarios were never looked at")
     return verdict
-
-
-def written_by(experiment: str, dag_run_id: str) -> tuple[str, str] | None:
-    """Experiment and night that a run was the last to write; None if there is no such night."""
-    return next(
-        (one for one in nights(experiment) if noted_status(*one).dag_run_id == dag_run_id),
-        None,
-    )
 
 
 SHOWS_REPORT = frozenset({"report", "gate"})
@@ -142,11 +152,11 @@ def made_by(task: str, experiment: str, dag_run_id: str) -> str:
     """
     from isr_pipeline.report.tracking import pages  # noqa: PLC0415 - only here
 
-    written = written_by(experiment, dag_run_id)
-    if written is None:
+    run = find_run(experiment, dag_run_id)
+    if run is None:
         return ""
-    report = pages.report_page(*written) if task in SHOWS_REPORT else None
-    return report or pages.runs_of(*written) or ""
+    report = pages.report_page(run.folder) if task in SHOWS_REPORT else None
+    return report or pages.runs_of(run.folder, experiment, run.night) or ""
 
 
 HEADLINE_CHARACTERS = 300
@@ -165,7 +175,7 @@ def ending(experiment: str, night: str) -> list[str]:
     report = folder_of(experiment, night) / "report.html"
     return [
         *worse_lines(experiment, night),
-        *(f"changed: {one}" for one in changed_lines(experiment, night, CHANGES_MAX)),
+        *(f"changed: {one}" for one in changed_lines(folder_of(experiment, night), CHANGES_MAX)),
         *([f"report: {report}"] if report.is_file() else []),
         *_commands(experiment, night),
     ]
@@ -185,7 +195,7 @@ def _commands(experiment: str, night: str) -> list[str]:
 
 
 def note_of(experiment: str, night: str, line: str) -> str:
-    """Markdown for the page of a night's run: its line, the rest of what it ends with, links.
+    """Markdown for the page of a whole run: its line, the rest of what it ends with, links.
 
     Args:
         experiment: name.
@@ -194,12 +204,9 @@ def note_of(experiment: str, night: str, line: str) -> str:
     """
     from isr_pipeline.report.tracking import pages  # noqa: PLC0415 - only here
 
-    which = "" if night in line else f"{night} of {experiment}: "
-    first = f"**{which}{shortened(line, HEADLINE_CHARACTERS)}**"
-    places = {
-        "MLflow run": pages.run_page(experiment, night),
-        "report": pages.report_page(experiment, night),
-    }
+    folder = folder_of(experiment, night)
+    first = note_of_a_line(experiment, night, line)
+    places = {"MLflow run": pages.run_page(folder), "report": pages.report_page(folder)}
     last = " · ".join(f"[{name}]({address})" for name, address in places.items() if address)
     commands = [f"* `{one}`" for one in _commands(experiment, night)]
     told = ending(experiment, night)
@@ -211,6 +218,12 @@ def note_of(experiment: str, night: str, line: str) -> str:
     return note
 
 
+def note_of_a_line(experiment: str, night: str, line: str) -> str:
+    """Markdown for the page of a run that is not whole, and speaks for itself alone."""
+    which = "" if night in line else f"{night} of {experiment}: "
+    return f"**{which}{shortened(line, HEADLINE_CHARACTERS)}**"
+
+
 def _in_parts(*parts: str) -> str:
     """Paragraphs, without the empty ones."""
     return "\n\n".join(part for part in parts if part)
@@ -218,24 +231,29 @@ def _in_parts(*parts: str) -> str:
 
 def interrupt_run(experiment: str, dag_run_id: str) -> None:
     """Note that a run was stopped whose gate never ran, as when Airflow ended it for its time."""
-    written = written_by(experiment, dag_run_id)
-    if written is not None:
-        interrupt(*written, dag_run_id)
+    run = find_run(experiment, dag_run_id)
+    if run is not None:
+        interrupt(experiment, run.night, dag_run_id)
 
 
 def interrupt(experiment: str, night: str, dag_run_id: str) -> None:
-    """Note that a night was stopped half-way and remove what its jobs were writing.
+    """Note that a run was stopped half-way and remove what its jobs were writing.
 
-    Does nothing if this run was not writing: it waited for its turn, or its gate has ended.
+    Does nothing if this run was not writing: it waited for its turn, or its gate has ended. One
+    that was being published becomes the night all the same.
     """
+    from isr_pipeline.night import publication  # noqa: PLC0415 - reads Arrow
     from isr_pipeline.tables import store  # noqa: PLC0415 - reads Arrow
 
     home = Home.from_environment()
     if not holds_claim(home, experiment, night, owner=dag_run_id):
         return
-    if noted_status(experiment, night).state == RUNNING:
-        write_status(experiment, night, Status(INTERRUPTED, "stopped by hand", dag_run_id))
+    publication.finish_publications(experiment)
+    name = run_name(night, dag_run_id)
+    folder, root = run_folder(experiment, name), run_root(experiment, name)
+    if (noted := status_in(folder)).state == RUNNING:
+        write_status(folder, replace(noted, state=INTERRUPTED, reason="stopped by hand"))
     for table in store.TABLES:
-        remove_debris(store.table_path(table, experiment, night))
-    remove_tree(store.parts_path(experiment, night))
+        remove_debris(store.table_path(table, experiment, night, root))
+    remove_tree(store.parts_path(experiment, night, root=root))
     release_night(home, experiment, night, owner=dag_run_id)

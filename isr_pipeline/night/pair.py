@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from isr_pipeline.base.errors import InputError, Refused
-from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.plan import Plan, code_version
 from isr_pipeline.kernels.source import kernel_of
 from isr_pipeline.scenarios.model import apply, parse_scenario, scenario_from_json, with_settings
@@ -41,7 +40,7 @@ def scenario_of_night(
         TableMissing: the night has no scenarios.
     """
     where = f"night {night} of {experiment}"
-    plan = Plan.load(Home.from_environment().night_dir(experiment, night) / "plan.json")
+    plan = Plan.of_night(experiment, night)
     chosen = _configuration(plan, config, where)
     scenario = apply(_stored(experiment, night, scenario_id), chosen.overrides)
     if not settings:
@@ -81,7 +80,7 @@ def baseline_of_night(
         None if the night was not compared with the baseline that is there now, if the settings are
         the same, or if the baseline ran another kernel than this one: `why` runs both.
     """
-    plan = Plan.load(Home.from_environment().night_dir(experiment, night) / "plan.json")
+    plan = Plan.of_night(experiment, night)
     chosen = _configuration(plan, config, f"night {night} of {experiment}")
     try:
         partner = load_verdict(experiment, night).configuration(chosen.config_id).baseline_config_id

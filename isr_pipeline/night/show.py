@@ -9,6 +9,7 @@ from isr_pipeline.base.home import Home
 from isr_pipeline.night.status import WITHOUT_VERDICT, read_status
 
 if TYPE_CHECKING:
+    from isr_pipeline.base.storage.places import Place
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.verdicts.record import ConfigVerdict
 
@@ -59,17 +60,17 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         shown |= {"panel_digest": plan.panel_digest, "root": plan.root}
         headline = _headline(experiment, night, is_whole=status.state not in WITHOUT_VERDICT)
         shown |= {"configs": _configurations(plan), "headline": headline}
-        shown |= {"changed": _changed(experiment, night), **_of_the_verdict(plan)}
+        shown |= {"changed": _changed(folder), **_of_the_verdict(plan)}
     return shown
 
 
 def _of_the_verdict(plan: Plan) -> dict[str, Any]:
     """What was simulated beyond the standing panel, and each configuration's differences."""
     from isr_pipeline.report.differences import longer  # noqa: PLC0415 - reads numpy
-    from isr_pipeline.verdicts.record import load_verdict  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts.record import verdict_of  # noqa: PLC0415 - reads pydantic
 
     try:
-        verdict = load_verdict(plan.experiment, plan.night)
+        verdict = verdict_of(plan)
     except Refused:
         return {}
     return {
@@ -81,23 +82,23 @@ def _of_the_verdict(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _changed(experiment: str, night: str) -> list[dict[str, Any]]:
+def _changed(folder: Place) -> list[dict[str, Any]]:
     """What changed for every configuration since the baseline."""
     from isr_pipeline.verdicts.changes import read_changes  # noqa: PLC0415 - reads pydantic
 
-    return [one.as_json() for one in read_changes(experiment, night).shared]
+    return [one.as_json() for one in read_changes(folder).shared]
 
 
-def changed_lines(experiment: str, night: str, most: int) -> list[str]:
+def changed_lines(folder: Place, most: int) -> list[str]:
     """What changed since the baseline, one line each, for people; nothing without a plan."""
     from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.verdicts.changes import read_changes  # noqa: PLC0415 - reads pydantic
 
-    file = Home.from_environment().night_dir(experiment, night) / "plan.json"
+    file = folder / "plan.json"
     if not file.is_file():
         return []
     names = {one.config_id: one.name for one in Plan.load(file).configurations}
-    return read_changes(experiment, night).lines(names, most)
+    return read_changes(folder).lines(names, most)
 
 
 def worse_lines(experiment: str, night: str) -> list[str]:
@@ -166,17 +167,15 @@ def _tables(experiment: str, night: str) -> dict[str, dict[str, Any]]:
 def _configurations(plan: Plan) -> list[dict[str, Any]]:
     """Every configuration with its verdict and its metrics over the standing panel."""
     from isr_pipeline.verdicts.changes import read_changes  # noqa: PLC0415 - reads pydantic
-    from isr_pipeline.verdicts.record import load_verdict  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts.record import verdict_of  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.verdicts.sentences import reason  # noqa: PLC0415 - reads pydantic
 
     try:
-        verdicts = {
-            one.config_id: one for one in load_verdict(plan.experiment, plan.night).configurations
-        }
+        verdicts = {one.config_id: one for one in verdict_of(plan).configurations}
     except Refused:
         verdicts = {}
     metrics = _metrics(plan)
-    changes = read_changes(plan.experiment, plan.night)
+    changes = read_changes(plan.place)
     return [
         {
             "name": one.name,
@@ -242,7 +241,7 @@ def _metrics(plan: Plan) -> dict[str, dict[str, float | None]]:
     from isr_pipeline.tables import store  # noqa: PLC0415 - reads Arrow
 
     try:
-        rows = store.read_arrow("summary", plan.experiment, plan.night).to_pylist()
+        rows = store.read_arrow("summary", plan.experiment, plan.night, root=plan.root).to_pylist()
     except TableMissing:
         return {}
     found: dict[str, dict[str, float | None]] = {}

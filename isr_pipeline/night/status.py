@@ -1,11 +1,16 @@
-"""How far a night came (``status.json``), and which nights there are."""
+"""How far runs of a night came (``status.json``), and which nights there are.
+
+The folder of a night by its date is that of its last whole run. A run that is not whole, because it
+is under way, failed or was stopped, has a folder of its own among `RUNS`.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, date, datetime
 
 from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.base.files.whole import write_whole
@@ -22,22 +27,56 @@ WITHOUT_VERDICT = frozenset({RUNNING, FAILED, INTERRUPTED})
 KILLED = "its run was killed; run it again to have it whole"
 """Reason of a night that was being written by a run of which nothing is left."""
 
+RUNS = "_runs"
+"""Folder beside the nights of an experiment, and among the tables, of runs that are not whole."""
+
+STATUS = "status.json"
+
 _NIGHT = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How far a night came: ``status.json``.
+    """How far a run of a night came: ``status.json``.
 
     Attributes:
         state: running, failed or interrupted; once finished, the verdict's status.
         reason: one line; empty if all is well.
         dag_run_id: the Airflow run that made or makes it.
+        began: when, in UTC, ISO 8601 to the second; empty for runs of releases before 0.3.0.
     """
 
     state: str
     reason: str = ""
     dag_run_id: str = ""
+    began: str = ""
+
+    @property
+    def clock(self) -> str:
+        """When the run began, for people: ``03:11``, in UTC; empty if that is not known."""
+        return self.began[11:16]
+
+
+@dataclass(frozen=True, slots=True)
+class NightRun:
+    """A run of a night.
+
+    Attributes:
+        experiment: name.
+        night: YYYY-MM-DD.
+        folder: its own, or that of the night by its date once it is whole.
+        status: how far it came.
+    """
+
+    experiment: str
+    night: str
+    folder: Place
+    status: Status
+
+
+def now() -> str:
+    """This moment, as `Status.began` has it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def check_night(text: str, where: str = "--night") -> str:
@@ -54,35 +93,65 @@ def check_night(text: str, where: str = "--night") -> str:
         raise InputError(where, "", text or "empty", "a date, YYYY-MM-DD") from None
 
 
-def write_status(experiment: str, night: str, status: Status) -> None:
-    """Replace ``status.json``."""
-    file = folder_of(experiment, night) / "status.json"
-    content = {"state": status.state, "reason": status.reason, "dag_run_id": status.dag_run_id}
-    write_whole(file, json.dumps(content, indent=1) + "\n")
+def write_status(folder: Place, status: Status) -> None:
+    """Replace the ``status.json`` of a run's folder."""
+    write_whole(folder / STATUS, json.dumps(asdict(status), indent=1) + "\n")
+
+
+def status_in(folder: Place) -> Status:
+    """Return what the ``status.json`` of a folder says; state ``failed`` if it says nothing."""
+    try:
+        return Status(**json.loads((folder / STATUS).read_text()))
+    except (OSError, ValueError, TypeError):
+        return Status(FAILED, f"{STATUS} is missing or damaged")
 
 
 def read_status(experiment: str, night: str) -> Status:
-    """Return how far a night came; state ``failed`` if its folder does not say.
+    """Return how far a night came: its last whole run, else its last run at all."""
+    found = whole_run(experiment, night) or later_run(experiment, night)
+    return found.status if found else Status(FAILED, f"{STATUS} is missing or damaged")
 
-    A night that is noted as running, and whose run is gone, was killed: it is interrupted.
-    """
-    noted = noted_status(experiment, night)
+
+def whole_run(experiment: str, night: str) -> NightRun | None:
+    """Return the last whole run of a night, which is what its folder by date holds."""
+    folder = folder_of(experiment, night)
+    if not folder.is_dir():
+        return None
+    return NightRun(experiment, night, folder, _told(experiment, night, folder))
+
+
+def later_run(experiment: str, night: str) -> NightRun | None:
+    """Return the last run of a night that did not become whole, or is not yet; None if it did."""
+    runs = [
+        NightRun(experiment, night, folder, _told(experiment, night, folder))
+        for folder in run_folders(experiment, night)
+    ]
+    return max(runs, key=lambda run: run.status.began, default=None)
+
+
+def _told(experiment: str, night: str, folder: Place) -> Status:
+    """What a folder says; a run that is noted as running, and is gone, was killed."""
+    noted = status_in(folder)
     if noted.state != RUNNING:
         return noted
     if is_being_written(Home.from_environment(), experiment, night, owner=noted.dag_run_id):
         return noted
     # It may have ended between the two looks.
-    again = noted_status(experiment, night)
-    return again if again != noted else Status(INTERRUPTED, KILLED, noted.dag_run_id)
+    again = status_in(folder)
+    return again if again != noted else replace(noted, state=INTERRUPTED, reason=KILLED)
 
 
-def noted_status(experiment: str, night: str) -> Status:
-    """Return what ``status.json`` says."""
-    try:
-        content = json.loads((folder_of(experiment, night) / "status.json").read_text())
-        return Status(**content)
-    except (OSError, ValueError, TypeError):
-        return Status(FAILED, "status.json is missing or damaged")
+def find_run(experiment: str, dag_run_id: str) -> NightRun | None:
+    """Return what a run of Airflow wrote: its own folder, else the night that it became.
+
+    Returns:
+        None if it wrote none, or another run has made its night anew.
+    """
+    for name, night in nights(experiment):
+        for folder in (*run_folders(name, night), folder_of(name, night)):
+            if (noted := status_in(folder)).dag_run_id == dag_run_id:
+                return NightRun(name, night, folder, noted)
+    return None
 
 
 def check_not_replaced(experiment: str, night: str, dag_run_id: str) -> None:
@@ -95,11 +164,34 @@ def check_not_replaced(experiment: str, night: str, dag_run_id: str) -> None:
     """
     if holds_claim(Home.from_environment(), experiment, night, owner=dag_run_id):
         return
-    by = noted_status(experiment, night).dag_run_id
-    if by != dag_run_id:
-        since = f"run {by} has made it anew" if by else "it was removed"
+    found = later_run(experiment, night)
+    whole = whole_run(experiment, night)
+    known = [one.status.dag_run_id for one in (found, whole) if one is not None]
+    if dag_run_id not in known:
+        since = f"run {known[0]} has made it anew" if known else "it was removed"
         lost = f"night {night} of {experiment} is no longer that of run {dag_run_id}"
         raise Refused(f"{lost}: {since}; run it again")
+
+
+def run_name(night: str, dag_run_id: str) -> str:
+    """Name of a run's own folders: its id has characters that not every store takes."""
+    return f"{night}.{hashlib.sha256(dag_run_id.encode()).hexdigest()[:12]}"
+
+
+def run_folder(experiment: str, name: str) -> Place:
+    """A run's own folder, by its `run_name`."""
+    return Home.from_environment().nights / experiment / RUNS / name
+
+
+def run_root(experiment: str, name: str) -> str:
+    """Where a run's own tables lie, by its `run_name`."""
+    return f"{Home.from_environment().root.rstrip('/')}/{RUNS}/{experiment}/{name}"
+
+
+def run_folders(experiment: str, night: str) -> list[Place]:
+    """Folders of the runs of a night that are not whole."""
+    runs = Home.from_environment().nights / experiment / RUNS
+    return sorted(runs.glob(f"{night}.*"), key=str)
 
 
 def folder_of(experiment: str, night: str) -> Place:
@@ -108,9 +200,13 @@ def folder_of(experiment: str, night: str) -> Place:
 
 
 def nights(experiment: str | None = None) -> list[tuple[str, str]]:
-    """Experiment and date of every night with a folder, by experiment, oldest first."""
+    """Experiment and date of every night of which something is there, oldest first."""
     root = Home.from_environment().nights
-    found = ((folder.parent.name, folder.name) for folder in root.glob("*/*") if _is_night(folder))
+    found = {(folder.parent.name, folder.name) for folder in root.glob("*/*") if _is_night(folder)}
+    for folder in root.glob(f"*/{RUNS}/*"):
+        night = folder.name.partition(".")[0]
+        if _NIGHT.fullmatch(night):
+            found.add((folder.parent.parent.name, night))
     return sorted(pair for pair in found if experiment in (None, pair[0]))
 
 
@@ -126,6 +222,9 @@ def find_experiment(night: str, experiment: str | None) -> str:
     Raises:
         Refused: none has that night, or more than one and none was named.
     """
+    from isr_pipeline.night.publication import finish_publications  # noqa: PLC0415 - reads Arrow
+
+    finish_publications()  # who asks for a night finds all of it
     having = [name for name, one in nights() if one == night]
     if experiment in having:
         return str(experiment)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from isr_pipeline.base.files.lock import alone
 from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
-from isr_pipeline.night.status import noted_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +101,7 @@ def log_to_mlflow(plan: Plan) -> str:
 
     # All nights of an experiment share its MLflow experiment and the trends in it.
     with alone(Home.from_environment().locks, f"mlflow.{plan.experiment}"):
-        return log_night(plan, noted_status(plan.experiment, plan.night).dag_run_id)
+        return log_night(plan, plan.run)
 
 
 def report(plan: Plan) -> str:

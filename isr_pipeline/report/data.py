@@ -26,7 +26,7 @@ from isr_pipeline.verdicts.baseline import baseline_panel
 from isr_pipeline.verdicts.comparison import PanelOutcomes, standing_panel
 from isr_pipeline.verdicts.judge import Sides, deciding, on_all
 from isr_pipeline.verdicts.quantities import VerdictSettings, load_settings
-from isr_pipeline.verdicts.record import ConfigVerdict, NightVerdict, Status, load_verdict
+from isr_pipeline.verdicts.record import ConfigVerdict, NightVerdict, Status, verdict_of
 from isr_pipeline.worlds.columns import MAIN
 
 if TYPE_CHECKING:
@@ -239,7 +239,9 @@ class NightData:
     @cached_property
     def _events(self) -> pd.DataFrame | None:
         try:
-            return store.read_table("events", self.plan.experiment, self.plan.night)
+            return store.read_table(
+                "events", self.plan.experiment, self.plan.night, root=self.plan.root
+            )
         except TableMissing:
             return None
 
@@ -310,12 +312,14 @@ class NightData:
     def trend(self) -> pd.DataFrame:
         """Columns night, config_name, metric, value: of the standing panel, oldest first."""
         nights = store.list_nights(self.plan.experiment, table="summary")
-        nights = [night for night in nights if night <= self.plan.night][-NIGHTS_SHOWN:]
+        before = [night for night in nights if night < self.plan.night][1 - NIGHTS_SHOWN :]
+        roots = {night: None for night in before if self._same_panel(night)}
         parts = []
-        for night in nights:
-            if not self._same_panel(night):
+        for night, root in {**roots, self.plan.night: self.plan.root}.items():
+            try:
+                rows = store.read_table("summary", self.plan.experiment, night, root=root)
+            except TableMissing:
                 continue
-            rows = store.read_table("summary", self.plan.experiment, night)
             rows = rows[(rows["stratum"] == "all") & rows["metric"].isin(MAIN)]
             rows = rows[rows["panel"] == "regression"]
             parts.append(rows[["config_name", "metric", "value"]].assign(night=night))
@@ -368,7 +372,7 @@ def read_night(plan: Plan) -> NightData:
         Refused: the night was not judged.
     """
     settings = load_settings()
-    verdict = load_verdict(plan.experiment, plan.night)
+    verdict = verdict_of(plan)
     scenarios, panel = standing_panel(plan, [one.config_id for one in plan.configurations])
     try:
         baseline = baselines.load(plan.experiment)

@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from isr_pipeline.base.files.whole import write_whole
-from isr_pipeline.base.home import Home
 from isr_pipeline.base.storage.places import Place, remove_tree
 from isr_pipeline.report.charts import RATIO_RANGE, RATIO_TICKS
 from isr_pipeline.report.data import NightData, read_night
@@ -35,7 +34,7 @@ def write_figures(plan: Plan) -> list[Place]:
         Paths of the PNG files, none where the night lacks the data for a figure.
     """
     data = read_night(plan)
-    folder = Home.from_environment().night_dir(plan.experiment, plan.night) / "figures"
+    folder = plan.place / "figures"
     remove_tree(folder)
     drawn: dict[str, Figure | None] = {
         "verdicts": _statuses(data),

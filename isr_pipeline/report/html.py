@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isr_pipeline.base.files.whole import write_whole
-from isr_pipeline.base.home import Home
 from isr_pipeline.report.data import NightData, read_night
 from isr_pipeline.report.page import Page
 from isr_pipeline.report.sections import SECTIONS, answer
@@ -25,8 +24,7 @@ def write_report(plan: Plan) -> Place:
         Refused: the night was not judged.
     """
     text = render(read_night(plan))
-    folder = Home.from_environment().night_dir(plan.experiment, plan.night)
-    return write_whole(folder / "report.html", text)
+    return write_whole(plan.place / "report.html", text)
 
 
 def render(data: NightData) -> str:

@@ -236,7 +236,7 @@ def _failed(
     plan: Plan, outcomes: pd.DataFrame, chosen: tuple[Configuration, ...], panel: str
 ) -> dict[str, str]:
     """Configuration -> which of its pairs of a panel failed; those of which some did."""
-    scenarios = panel_rows("scenarios", plan.experiment, plan.night, panel)
+    scenarios = panel_rows("scenarios", plan, panel)
     ids = tuple(one.config_id for one in chosen)
     rows = PanelOutcomes.from_frames(outcomes[outcomes["panel"] == panel], scenarios, ids)
     problems = {one.name: unusable_pairs(rows, one.config_id) for one in chosen}

@@ -35,7 +35,7 @@ from isr_pipeline.kernels.source import FILE, Source, kernel_of, libraries_here,
 from isr_pipeline.scenarios.panels import PANELS
 from isr_pipeline.verdicts.comparison import PanelOutcomes, panel_rows, together
 from isr_pipeline.verdicts.ledger import Entry
-from isr_pipeline.verdicts.record import Accepted, BaselineNote, accept_command, load_verdict
+from isr_pipeline.verdicts.record import Accepted, BaselineNote, accept_command, verdict_of
 from isr_pipeline.worlds.columns import COUNTED
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def both_sides(
         for config_id, partner in partners.items()
     ]
     before += [
-        panel_rows("outcomes", plan.experiment, plan.night, panel + BASELINE_SIDE)
+        panel_rows("outcomes", plan, panel + BASELINE_SIDE)
         for panel in panels
         if panel not in PANELS
     ]
@@ -504,7 +504,7 @@ def _in_force(plan: Plan) -> Baseline:
 
 def _partners(plan: Plan, config_ids: tuple[str, ...]) -> dict[str, str]:
     """config_id of tonight -> config_id in the baseline."""
-    verdict = load_verdict(plan.experiment, plan.night)
+    verdict = verdict_of(plan)
     return {
         one.config_id: one.baseline_config_id
         for one in verdict.configurations
@@ -574,7 +574,7 @@ def _repeat(plan: Plan, baseline: Baseline, source: Source, partner: str) -> Non
     Raises:
         Refused: the code cannot be run here, or the outcome is another.
     """
-    drawn = panel_rows("scenarios", plan.experiment, plan.night, "regression")
+    drawn = panel_rows("scenarios", plan, "regression")
     cheapest = drawn.sort_values(["expected_cost", "scenario_id"]).iloc[0]
     overrides = baseline.record.configuration(partner).overrides
     with Kernel(source, "the baseline's code") as kernel:

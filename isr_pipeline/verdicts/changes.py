@@ -114,25 +114,21 @@ def _names(names: list[str]) -> str:
 def write_changes(plan: Plan) -> Changes:
     """Find what changed since the baseline and write it into the night's folder."""
     found = changes_of(plan)
-    write_whole(_path(plan.experiment, plan.night), found.model_dump_json(indent=1) + "\n")
+    write_whole(plan.place / FILE, found.model_dump_json(indent=1) + "\n")
     return found
 
 
-def read_changes(experiment: str, night: str) -> Changes:
-    """What a night wrote; nothing if it was never judged."""
+def read_changes(folder: Place) -> Changes:
+    """What a run wrote into its folder; nothing if it was never judged."""
     try:
-        return Changes.model_validate_json(_path(experiment, night).read_text(encoding="utf-8"))
+        return Changes.model_validate_json((folder / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return Changes()
 
 
-def _path(experiment: str, night: str) -> Place:
-    return Home.from_environment().night_dir(experiment, night) / FILE
-
-
 def judged_at_s(plan: Plan) -> float:
     """When a night was judged, seconds since 1970: when it wrote this file."""
-    return modified_s(_path(plan.experiment, plan.night))
+    return modified_s(plan.place / FILE)
 
 
 def changes_of(plan: Plan) -> Changes:

@@ -171,17 +171,16 @@ class PanelOutcomes:
         return self.config_ids.index(config_id)
 
 
-def panel_rows(table: str, experiment: str, night: str, panel: str) -> pd.DataFrame:
-    """Rows of one panel of a table of a night."""
-    rows = store.read_table(table, experiment, night)
+def panel_rows(table: str, plan: Plan, panel: str) -> pd.DataFrame:
+    """Rows of one panel of a table of a run."""
+    rows = store.read_table(table, plan.experiment, plan.night, root=plan.root)
     return rows[rows["panel"] == panel].reset_index(drop=True)
 
 
 def standing_panel(plan: Plan, config_ids: Sequence[str]) -> tuple[pd.DataFrame, PanelOutcomes]:
     """Scenarios of a night's standing panel, and tonight's outcomes of some configurations."""
     scenarios, outcomes = (
-        panel_rows(table, plan.experiment, plan.night, "regression")
-        for table in ("scenarios", "outcomes")
+        panel_rows(table, plan, "regression") for table in ("scenarios", "outcomes")
     )
     return scenarios, PanelOutcomes.from_frames(outcomes, scenarios, tuple(config_ids))
 
@@ -204,7 +203,7 @@ def together(plan: Plan, panels: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFr
     """Scenarios of some panels as one, and tonight's outcomes of them."""
     scenarios, outcomes = (
         pd.concat(
-            [panel_rows(table, plan.experiment, plan.night, panel) for panel in panels],
+            [panel_rows(table, plan, panel) for panel in panels],
             ignore_index=True,
         )
         for table in ("scenarios", "outcomes")

@@ -31,13 +31,13 @@ from isr_pipeline.verdicts.looks import Power, call, finite, size_of
 from isr_pipeline.verdicts.quantities import VerdictSettings, load_settings, rise_matters
 from isr_pipeline.verdicts.record import (
     RED,
+    VERDICT,
     ConfigVerdict,
     MetricVerdict,
     NightVerdict,
     NotCompared,
     Status,
     accept_command,
-    verdict_path,
     worst,
 )
 from isr_pipeline.verdicts.reference import against_reference, kept_comparisons, undecided
@@ -70,9 +70,9 @@ def judge_night(plan: Plan) -> NightVerdict:
         TableMissing: the night has no outcomes.
     """
     settings = load_settings()
-    verdict_path(plan.experiment, plan.night).unlink(missing_ok=True)
-    scenarios = panel_rows("scenarios", plan.experiment, plan.night, "regression")
-    outcomes = panel_rows("outcomes", plan.experiment, plan.night, "regression")
+    (plan.place / VERDICT).unlink(missing_ok=True)
+    scenarios = panel_rows("scenarios", plan, "regression")
+    outcomes = panel_rows("outcomes", plan, "regression")
     ids = tuple(one.config_id for one in plan.configurations)
     tonight = PanelOutcomes.from_frames(outcomes, scenarios, ids)
     baseline, refusal = _usable_baseline(plan)
@@ -96,7 +96,7 @@ def judge_night(plan: Plan) -> NightVerdict:
         awaits_reference=undecided(plan, against),
         **facts_of(configurations, pending=True),
     )
-    write(verdict)
+    write(plan, verdict)
     write_changes(plan)
     return verdict
 
@@ -281,10 +281,11 @@ def facts_of(configurations: tuple[ConfigVerdict, ...], *, pending: bool) -> dic
     }
 
 
-def write(verdict: NightVerdict) -> None:
+def write(plan: Plan, verdict: NightVerdict) -> None:
     """Write the `verdicts` table, then ``verdict.json``, which says that it is whole."""
-    store.write_table("verdicts", verdict.experiment, verdict.night, verdict_rows(verdict))
-    verdict.save()
+    rows = verdict_rows(verdict)
+    store.write_table("verdicts", plan.experiment, plan.night, rows, root=plan.root)
+    verdict.save(plan.place)
 
 
 def verdict_rows(verdict: NightVerdict) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,8 +21,14 @@ from isr_pipeline.base.files.whole import write_whole
 from isr_pipeline.base.home import Home
 from isr_pipeline.base.storage.places import Place
 
+if TYPE_CHECKING:
+    from isr_pipeline.experiment.plan import Plan
+
 FORMAT = 4
 """Number of the format of verdict.json: one more when an older one cannot be read any more."""
+
+
+VERDICT = "verdict.json"
 
 
 class Status(StrEnum):
@@ -612,15 +618,9 @@ class NightVerdict(_Record):
                 return one
         raise KeyError(config_id)
 
-    def save(self, path: Place | None = None) -> Place:
-        """Write ``verdict.json`` (the night's own, unless a path is given) and return its path."""
-        path = path or verdict_path(self.experiment, self.night)
-        return write_whole(path, self.model_dump_json(indent=1) + "\n")
-
-
-def verdict_path(experiment: str, night: str) -> Place:
-    """Where a night's ``verdict.json`` is."""
-    return Home.from_environment().night_dir(experiment, night) / "verdict.json"
+    def save(self, folder: Place) -> Place:
+        """Write ``verdict.json`` into the folder of a run and return its path."""
+        return write_whole(folder / VERDICT, self.model_dump_json(indent=1) + "\n")
 
 
 class VerdictDamaged(Refused):
@@ -628,15 +628,35 @@ class VerdictDamaged(Refused):
 
 
 def load_verdict(experiment: str, night: str) -> NightVerdict:
-    """Read a night's verdict.
+    """Read the verdict of a night, which is that of its last whole run.
 
     Raises:
         Refused: the night was never judged.
         VerdictDamaged: its verdict.json cannot be read.
     """
-    path = verdict_path(experiment, night)
+    folder = Home.from_environment().night_dir(experiment, night)
+    return verdict_in(folder, experiment, night)
+
+
+def verdict_of(plan: Plan) -> NightVerdict:
+    """Read the verdict of the run that a plan is of.
+
+    Raises:
+        Refused: it was never judged.
+        VerdictDamaged: its verdict.json cannot be read.
+    """
+    return verdict_in(plan.place, plan.experiment, plan.night)
+
+
+def verdict_in(folder: Place, experiment: str, night: str) -> NightVerdict:
+    """Read the verdict in a folder of a run of a night.
+
+    Raises:
+        Refused: the run was never judged.
+        VerdictDamaged: its verdict.json cannot be read.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = (folder / VERDICT).read_text(encoding="utf-8")
         found = format_of(json.loads(text))
         if found == FORMAT:
             return NightVerdict.model_validate_json(text)

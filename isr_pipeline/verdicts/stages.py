@@ -63,7 +63,7 @@ from isr_pipeline.verdicts.record import (
     StageVerdict,
     Status,
     Word,
-    load_verdict,
+    verdict_of,
 )
 from isr_pipeline.verdicts.reference import held_alike
 from isr_pipeline.verdicts.statistics import Floats
@@ -86,7 +86,7 @@ def look_night(plan: Plan, number: int) -> NightVerdict:
         Refused: scenarios of a stage were not simulated.
     """
     settings = load_settings()
-    verdict = load_verdict(plan.experiment, plan.night)
+    verdict = verdict_of(plan)
     ids, asked = verdict.awaits_confirm, verdict.awaits_reference
     if not verdict.awaiting or len(verdict.stages) >= number:
         return verdict
@@ -111,7 +111,7 @@ def look_night(plan: Plan, number: int) -> NightVerdict:
             "awaits_reference": still if asked else (),
         }
     )
-    return _rewritten(known, configurations, final=look.is_last)
+    return _rewritten(plan, known, configurations, final=look.is_last)
 
 
 def _against_baseline(
@@ -155,23 +155,23 @@ def _redrawn(
     texts: dict[str, str] = {}
     if any(awaiting(one) for one in verdicts):
         for panel in ("regression", *look.panels):
-            rows = panel_rows("scenarios", plan.experiment, plan.night, panel)
+            rows = panel_rows("scenarios", plan, panel)
             texts |= dict(zip(rows["scenario_id"], rows["scenario_json"], strict=True))
     return redraw(plan, record, verdicts, texts, settings)
 
 
 def stop(plan: Plan, why: str) -> NightVerdict:
     """Note why no further scenarios are simulated; what is open stays so."""
-    verdict = load_verdict(plan.experiment, plan.night)
+    verdict = verdict_of(plan)
     known = verdict.model_copy(update={"stopped": why})
-    return _rewritten(known, verdict.configurations, final=True)
+    return _rewritten(plan, known, verdict.configurations, final=True)
 
 
 def stop_asked(plan: Plan, why: str) -> NightVerdict:
     """Note why what was asked gets no further scenarios; what got worse may get them still."""
-    verdict = load_verdict(plan.experiment, plan.night)
+    verdict = verdict_of(plan)
     known = verdict.model_copy(update={"stopped": why, "awaits_reference": ()})
-    known.save()
+    known.save(plan.place)
     return known
 
 
@@ -189,7 +189,7 @@ def why_not(plan: Plan, panel: str) -> str:
         plan: the night.
         panel: of the stage.
     """
-    verdict = load_verdict(plan.experiment, plan.night)
+    verdict = verdict_of(plan)
     if not verdict.awaiting:
         return verdict.stopped or "nothing is open that further scenarios could decide"
     if panel not in {stage.panel for stage in plan.stages}:
@@ -198,12 +198,12 @@ def why_not(plan: Plan, panel: str) -> str:
         return stop(plan, time_is_over(plan)).stopped
     if panel != CONFIRM and verdict.awaits_confirm:
         without = baselines.without_code(plan, verdict.awaits_confirm)
-        if without and not _given_up(verdict, without).awaiting:
+        if without and not _given_up(plan, verdict, without).awaiting:
             return next(iter(without.values()))
     return ""
 
 
-def _given_up(verdict: NightVerdict, without: dict[str, str]) -> NightVerdict:
+def _given_up(plan: Plan, verdict: NightVerdict, without: dict[str, str]) -> NightVerdict:
     """Note of some configurations why no further scenarios are simulated for them."""
     configurations = tuple(
         one.model_copy(update={"stopped": without[one.config_id]})
@@ -211,7 +211,7 @@ def _given_up(verdict: NightVerdict, without: dict[str, str]) -> NightVerdict:
         else one
         for one in verdict.configurations
     )
-    return _rewritten(verdict, configurations, final=False)
+    return _rewritten(plan, verdict, configurations, final=False)
 
 
 def time_is_over(plan: Plan) -> str:
@@ -225,7 +225,7 @@ def decide(plan: Plan) -> NightVerdict:
     Raises:
         Refused: something still awaits a stage that the budget allows.
     """
-    verdict = load_verdict(plan.experiment, plan.night)
+    verdict = verdict_of(plan)
     if verdict.awaiting:
         missing = plan.stages[len(verdict.stages)].panel
         raise Refused(
@@ -237,12 +237,12 @@ def decide(plan: Plan) -> NightVerdict:
 
 
 def _rewritten(
-    verdict: NightVerdict, configurations: tuple[ConfigVerdict, ...], *, final: bool
+    plan: Plan, verdict: NightVerdict, configurations: tuple[ConfigVerdict, ...], *, final: bool
 ) -> NightVerdict:
     """Write a verdict with its configurations as they are now; nothing awaits a final one."""
     update = judge.facts_of(configurations, pending=not final)
     written = verdict.model_copy(update=update | ({"awaits_reference": ()} if final else {}))
-    judge.write(written)
+    judge.write(plan, written)
     return written
 
 
@@ -474,7 +474,7 @@ def _needs(plan: Plan, settings: VerdictSettings, strata: list[str]) -> Floats:
 
     What is open against the baseline decides, where something is; else what was asked.
     """
-    verdict = load_verdict(plan.experiment, plan.night)
+    verdict = verdict_of(plan)
     asked = open_questions(verdict.configurations)
     if not asked:
         return _needs_of_asked(plan, verdict, settings, strata)

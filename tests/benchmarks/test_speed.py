@@ -22,7 +22,7 @@ from benchmarks.speed.spark_arm import (
     chosen_scenarios,
 )
 from isr_pipeline.base.home import Home
-from isr_pipeline.night.status import Status, write_status
+from isr_pipeline.night.status import Status, folder_of, write_status
 from isr_pipeline.simulation.world.tables import SLOT_BITS, SLOT_MASK
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ class TestNewestNight:
 
     def night(self, home: Home, night: str, run_id: str, *tasks: tuple[str, str, str]) -> None:
         """A finished night, and the tasks that Airflow recorded of its run."""
-        write_status("smoke", night, Status("unchanged", dag_run_id=run_id))
+        write_status(folder_of("smoke", night), Status("unchanged", dag_run_id=run_id))
         plan = {"code_version": "v", "panels": {"regression": 8}, "configurations": [1, 2]}
         (home.night_dir("smoke", night) / "plan.json").write_text(json.dumps(plan))
         home.airflow.mkdir(exist_ok=True)

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.base.home import Home
 from isr_pipeline.cli import app
-from isr_pipeline.experiment.plan import code_version
-from isr_pipeline.night.status import Status, write_status
+from isr_pipeline.experiment.plan import Plan, code_version
+from isr_pipeline.night.status import Status, folder_of, write_status
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
 from isr_pipeline.verdicts import acceptance, baseline
@@ -35,7 +35,7 @@ def regressed(version: str | None = None) -> World:
     """A world whose second night has one regression."""
     world = World(code_version=version or code_version())
     two_nights(world, scaled(FLAPS, 2.0, "lag-20s"))
-    write_status("synthetic", LATER, Status("regressed"))
+    write_status(folder_of("synthetic", LATER), Status("regressed"))
     return world
 
 
@@ -51,7 +51,7 @@ def two_nights(world: World, after: Change, before: Change | None = None) -> Non
 def refused(config: str = "lag-20s", metric: str | None = None) -> str:
     """Why a case cannot be read."""
     with pytest.raises((Refused, InputError)) as refusal:
-        read_case("synthetic", LATER, config, metric)
+        read_case(Plan.of_night("synthetic", LATER), config, metric)
     text = str(refusal.value)
     assert "\n" not in text
     return text
@@ -76,16 +76,16 @@ def test_a_night_that_was_judged_before_any_baseline(home: Path) -> None:
     world = World()
     for night in (NIGHT, LATER):
         judge_night(world.write(night))
-        write_status("synthetic", night, Status("baseline"))
+        write_status(folder_of("synthetic", night), Status("baseline"))
     acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
     with pytest.raises(Refused, match=f"night {NIGHT} of synthetic is the baseline itself"):
-        read_case("synthetic", NIGHT, "lag-20s")
+        read_case(Plan.of_night("synthetic", NIGHT), "lag-20s")
     with pytest.raises(
         Refused,
         match=f"night {LATER} of synthetic was judged before night {NIGHT} was accepted; "
         f"run it again: isr-pipeline night run --night {LATER} --experiment synthetic",
     ):
-        read_case("synthetic", LATER, "lag-20s")
+        read_case(Plan.of_night("synthetic", LATER), "lag-20s")
 
 
 @pytest.mark.usefixtures("home")
@@ -95,7 +95,7 @@ class TestCase:
     def test_the_metric_that_regressed_and_its_scenarios(self) -> None:
         """Deciding scenarios come first; the share of the baseline is 0, of tonight 1."""
         regressed()
-        case = read_case("synthetic", LATER, "id-lag-20s")
+        case = read_case(Plan.of_night("synthetic", LATER), "id-lag-20s")
         assert (case.config, case.metric, case.status) == ("lag-20s", FLAPS, "regressed")
         assert case.same_code
         assert case.changed_keys == []
@@ -108,7 +108,7 @@ class TestCase:
     def test_further_scenarios_that_decided_count_too(self) -> None:
         """The differing scenarios are of both panels; the deciding ones of the page's panel."""
         regressed()
-        case = read_case("synthetic", LATER, "id-lag-20s")
+        case = read_case(Plan.of_night("synthetic", LATER), "id-lag-20s")
         panels = {one.scenario_id.partition("-")[0] for one in case.differing}
         assert panels == {"regression", "confirm"}
         assert len(case.differing) <= SCENARIOS_MAX + len(case.deciding)
@@ -128,7 +128,7 @@ class TestCase:
                 columns[FLAPS] = columns[FLAPS] * np.where(rare, 2.0, 0.5)
 
         two_nights(world, apart)
-        case = read_case("synthetic", LATER, "lag-20s")
+        case = read_case(Plan.of_night("synthetic", LATER), "lag-20s")
         assert (case.metric, case.status) == (FLAPS, "regressed")
         asked = {
             panel: world.scenario_rows(panel).set_index("scenario_id")["stratum"]
@@ -149,7 +149,7 @@ class TestCase:
             scaled(PRODUCE, 2.0, "lag-20s")(*given)
 
         two_nights(world, both)
-        case = read_case("synthetic", LATER, "lag-20s")
+        case = read_case(Plan.of_night("synthetic", LATER), "lag-20s")
         assert case.metric == PRODUCE
         rows = render(read_night(world.plan(LATER))).split('<section id="answer"')[1]
         assert re.findall(r'<th scope="row">([^<]+)<br>', rows)[0] == "produce unavailable"
@@ -158,7 +158,7 @@ class TestCase:
     def test_a_metric_can_be_named(self, named: str) -> None:
         """As tables call it, or in words."""
         regressed()
-        assert read_case("synthetic", LATER, "lag-20s", named).metric == FLAPS
+        assert read_case(Plan.of_night("synthetic", LATER), "lag-20s", named).metric == FLAPS
 
     def test_a_metric_that_does_not_differ_is_refused(self) -> None:
         """The line lists those that do."""
@@ -171,7 +171,7 @@ class TestCase:
     def test_the_share_of_a_latency_is_of_what_most_feel(self) -> None:
         """A setting that makes 2 ms in most scenarios makes most of it, whatever a stall did."""
         regressed()
-        case = replace(read_case("synthetic", LATER, "id-lag-20s"), metric=LATENCY)
+        case = replace(read_case(Plan.of_night("synthetic", LATER), "id-lag-20s"), metric=LATENCY)
         quiet = [Drawn(f"{index}", {}, 1.0, 1.5, 3.0) for index in range(20)]
         stalled = Drawn("stalled", {}, 1.0, 20_000.0, 29_000.0)
         drawn = (*quiet, stalled)
@@ -193,7 +193,7 @@ class TestCase:
             columns[LATENCY][7] = 1e5 if name == "lag-20s" else 1e6
 
         two_nights(World(code_version=code_version()), slower, stalled)
-        case = read_case("synthetic", LATER, "lag-20s")
+        case = read_case(Plan.of_night("synthetic", LATER), "lag-20s")
         assert (case.metric, case.status) == (LATENCY, "regressed")
         assert case.deciding
         assert all(one.after > one.before for one in case.deciding)
@@ -253,7 +253,7 @@ class TestRefused:
         """Cut off, or removed: the same sources elsewhere will do, else a line says what to do."""
         regressed()
         archive().write_bytes(archive().read_bytes()[:5_000])
-        assert read_case("synthetic", LATER, "lag-20s").same_code
+        assert read_case(Plan.of_night("synthetic", LATER), "lag-20s").same_code
         record = baseline.show("synthetic")
         assert record is not None
         cut = "baseline is damaged: source.tar.xz is not what was accepted"

@@ -67,7 +67,7 @@ def night(before: dict[str, Any], after: dict[str, Any], change: Change) -> Case
     plan = replace(world, values={"lag-20s": after}).write(LATER, changed)
     judge_night(plan)
     decided(plan)
-    return read_case("synthetic", LATER, "lag-20s")
+    return read_case(Plan.of_night("synthetic", LATER), "lag-20s")
 
 
 def offline() -> Case:
@@ -131,7 +131,7 @@ class TestChangedOnConfirm:
         rows = store.read_table("outcomes", "synthetic", LATER)
         store.write_table("outcomes", "synthetic", LATER, rows[rows["panel"] == "regression"])
         with pytest.raises(Refused) as refusal:
-            read_case("synthetic", LATER, "lag-20s")
+            read_case(Plan.of_night("synthetic", LATER), "lag-20s")
         assert str(refusal.value) == (
             f"night {LATER} of synthetic: no scenario that both sides ran differs in {METRIC} "
             f"under lag-20s; run it again: isr-pipeline night run --night {LATER} "
@@ -157,7 +157,7 @@ class TestLossOnConfirm:
         rows = store.read_table("outcomes", "synthetic", LATER)
         rows.loc[rows["scenario_id"] == "regression-0005", LOST] = 2 * LOST_THERE
         store.write_table("outcomes", "synthetic", LATER, rows)
-        case = read_case("synthetic", LATER, "lag-20s")
+        case = read_case(Plan.of_night("synthetic", LATER), "lag-20s")
         names = [one.scenario_id for one in case.deciding]
         assert names == ["confirm-0003", "regression-0005"]
 

@@ -21,7 +21,7 @@ from isr_pipeline.cli import app
 from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.night.status import Status as NightStatus
-from isr_pipeline.night.status import nights, write_status
+from isr_pipeline.night.status import folder_of, nights, write_status
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
 from isr_pipeline.scenarios.generator import draw_panel
@@ -92,7 +92,7 @@ def simulated(night: str) -> Plan:
     rows = pa.concat_tables([table for name, table in found if name == "outcomes"])
     store.write_table("outcomes", EXPERIMENT, night, rows.to_pandas(), schema=schemas["outcomes"])
     plan.save(Home.from_environment().night_dir(EXPERIMENT, night) / "plan.json")
-    write_status(EXPERIMENT, night, NightStatus("unchanged"))
+    write_status(folder_of(EXPERIMENT, night), NightStatus("unchanged"))
     return plan
 
 
@@ -159,7 +159,7 @@ class TestBeside:
 
     def test_prune(self, home: Home) -> None:
         """Nights stay as long as nobody can tell which was accepted; then older ones go whole."""
-        write_status(EXPERIMENT, TONIGHT, NightStatus("unchanged"))
+        write_status(folder_of(EXPERIMENT, TONIGHT), NightStatus("unchanged"))
         line = refused("night", "prune", "--keep", "1")
         assert line.startswith(f"{EXPERIMENT}: baseline.json has format 1, ")
         assert line.endswith("; nothing was removed")

@@ -53,7 +53,7 @@ from isr_pipeline.night.airflow.wiring import (
 )
 from isr_pipeline.night.spark.java import java_home, spark_home
 from isr_pipeline.night.stack import environment
-from isr_pipeline.night.status import Status, write_status
+from isr_pipeline.night.status import Status, folder_of, write_status
 from isr_pipeline.verdicts.judge import judge_night
 from tests.verdicts.synthetic import NIGHT, World, home
 
@@ -379,7 +379,7 @@ class TestParams:
             columns["failed"][3] = int(name == "lag-20s")
 
         judge_night(World(experiment="smoke").write(NIGHT, failing))
-        write_status("smoke", NIGHT, Status("no-data"))
+        write_status(folder_of("smoke", NIGHT), Status("no-data"))
         params = dict.fromkeys(ACCEPT_PARAMS) | {
             "experiment": "smoke", "night": NIGHT, "why": "meant", "who": "Ada",
         }  # fmt: skip

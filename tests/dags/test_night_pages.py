@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from isr_pipeline.night.airflow.night_pages import NightPages, app, place_of
-from isr_pipeline.night.status import Status, write_status
+from isr_pipeline.night.status import Status, folder_of, write_status
 
 NIGHT = "2026-11-19"
 DAG_ID = "isr_nightly_smoke"
@@ -55,7 +55,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
     with TestClient(app) as one:
         one.cookies.set("_token", "reader")
         one.get("/files/nights/x.html")  # sets the variables of the environment
-        write_status("smoke", NIGHT, Status("regressed", dag_run_id=RUN))
+        write_status(folder_of("smoke", NIGHT), Status("regressed", dag_run_id=RUN))
         yield one
 
 
@@ -84,8 +84,8 @@ class TestPages:
     def test_before_the_report_is_made(self, client: TestClient) -> None:
         """One line says how far the night is, or why it has none."""
         refused = Status("failed", "outcomes refused: <b>", RUN)
-        write_status("smoke", "2026-11-20", refused)
-        write_status("smoke", NIGHT, Status("regressed", dag_run_id="another"))
+        write_status(folder_of("smoke", "2026-11-20"), refused)
+        write_status(folder_of("smoke", NIGHT), Status("regressed", dag_run_id="another"))
         found = client.get(f"/runs/{DAG_ID}/{RUN}/report")
         assert found.status_code == 404
         assert found.text == (

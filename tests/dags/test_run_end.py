@@ -24,8 +24,9 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.base.home import REPOSITORY, Home
+from isr_pipeline.base.storage.places import Place
 from isr_pipeline.experiment.file import dag_id_of
-from isr_pipeline.night import claim, steps
+from isr_pipeline.night import claim, life, steps
 from isr_pipeline.night.airflow import run_end, wiring
 from isr_pipeline.night.airflow.airflow_rest import WHY
 from isr_pipeline.night.airflow.connections import into_environment, settings
@@ -39,9 +40,16 @@ from isr_pipeline.night.airflow.run_end import (
     tell_end,
 )
 from isr_pipeline.night.claim import claim_night, holds_claim, release_night
-from isr_pipeline.night.status import Status, noted_status, write_status
+from isr_pipeline.night.status import (
+    Status,
+    folder_of,
+    read_status,
+    run_folder,
+    run_name,
+    status_in,
+)
 from isr_pipeline.verdicts.record import Status as Verdict
-from tests.verdicts.synthetic import NIGHT, World, record_with
+from tests.verdicts.synthetic import BEGAN, NIGHT, World, begun, record_with
 
 EXPERIMENT, RUN = "smoke", "manual__1"
 DAG_ID = dag_id_of(EXPERIMENT)
@@ -172,14 +180,19 @@ def run_of(states: dict[str, str | None] | None = None, *, run: str = RUN) -> di
 
 def judged(home: Home, status: Verdict, run: str = RUN) -> None:
     """A night whose first configuration has a status, about to be finished by a run."""
-    record_with(EXPERIMENT, status).save()
     begin(home, run)
+    record_with(EXPERIMENT, status).save(own_folder(run))
+
+
+def own_folder(run: str) -> Place:
+    """Folder of a run that is not whole."""
+    return run_folder(EXPERIMENT, run_name(NIGHT, run))
 
 
 def begin(home: Home, run: str = RUN) -> None:
     """Note that a run writes the night."""
     wiring.take_claim(run_of(run=run), first=True)
-    write_status(EXPERIMENT, NIGHT, Status("running", dag_run_id=run))
+    begun(EXPERIMENT, NIGHT, run)
     assert holds_claim(home, EXPERIMENT, NIGHT, owner=run)
 
 
@@ -233,7 +246,7 @@ class TestGate:
         passed, said = gate(run_of())
         assert passed
         assert said == "3 of 3 configurations unchanged\n"
-        assert noted_status(EXPERIMENT, NIGHT).state == "unchanged"
+        assert status_in(folder_of(EXPERIMENT, NIGHT)).state == "unchanged"
         assert not holds_claim(home, EXPERIMENT, NIGHT, owner=RUN)
 
     def test_a_red_night_says_what_to_do(self, home: Home) -> None:
@@ -243,7 +256,7 @@ class TestGate:
         assert not passed
         first, *_, why, blame, accept = said.splitlines()
         assert first.startswith("1 of 3 configurations regressed")
-        name = World(experiment=EXPERIMENT).plan(NIGHT).configurations[0].name
+        name = World(experiment=EXPERIMENT).planned(NIGHT).configurations[0].name
         of = f"{NIGHT} {name} --experiment {EXPERIMENT}"
         assert (why, blame) == (f"isr-pipeline why {of}", f"isr-pipeline blame {of}")
         assert accept.startswith(f"isr-pipeline baseline accept {NIGHT} --experiment {EXPERIMENT}")
@@ -257,7 +270,7 @@ class TestGate:
         assert not passed
         said = said.rstrip("\n")
         assert said.endswith("has no verdict: simulate_0 failed: memory was short")
-        assert noted_status(EXPERIMENT, NIGHT) == Status("failed", said, RUN)
+        assert read_status(EXPERIMENT, NIGHT) == Status("failed", said, RUN, BEGAN)
 
     def test_a_run_ended_by_hand_gives_the_night_free(self, home: Home) -> None:
         """Airflow fails what runs, leaves out what did not begin, and still runs a tear-down."""
@@ -266,7 +279,7 @@ class TestGate:
         passed, said = gate(run_of({"simulate_0": "failed", **left_out}))
         assert not passed
         assert said == f"night {NIGHT} of {EXPERIMENT}: stopped by hand\n"
-        assert noted_status(EXPERIMENT, NIGHT).state == "interrupted"
+        assert read_status(EXPERIMENT, NIGHT).state == "interrupted"
         assert not holds_claim(home, EXPERIMENT, NIGHT, owner=RUN)
 
     def test_a_night_of_another_run_is_left_alone(self, home: Home) -> None:
@@ -275,7 +288,7 @@ class TestGate:
         passed, said = gate(run_of({"plan": "failed"}))
         assert not passed
         assert said == "plan failed\n"
-        assert noted_status(EXPERIMENT, NIGHT) == Status("running", "", "another")
+        assert read_status(EXPERIMENT, NIGHT) == Status("running", "", "another", BEGAN)
         assert holds_claim(home, EXPERIMENT, NIGHT, owner="another")
 
     def test_a_night_made_anew_is_left_alone(self, home: Home) -> None:
@@ -284,14 +297,15 @@ class TestGate:
         passed, said = gate(run_of({"plan": "failed"}))
         assert not passed
         assert said == "plan failed\n"
-        assert noted_status(EXPERIMENT, NIGHT) == Status("unchanged", "", "another")
+        assert read_status(EXPERIMENT, NIGHT) == Status("unchanged", "", "another", BEGAN)
 
     def test_a_night_that_never_began_is_noted(self, home: Home) -> None:
         """Its plan was refused after the claim: the reason is kept, and the night is free."""
         wiring.take_claim(run_of(), first=True)
         passed, said = gate(run_of({"plan": "failed"}))
         assert not passed
-        assert noted_status(EXPERIMENT, NIGHT) == Status("failed", said.rstrip("\n"), RUN)
+        ended = read_status(EXPERIMENT, NIGHT)
+        assert (ended.state, ended.reason, ended.dag_run_id) == ("failed", said.rstrip("\n"), RUN)
         assert not holds_claim(home, EXPERIMENT, NIGHT, owner=RUN)
 
     def test_is_a_tear_down(self, bag: Any) -> None:
@@ -307,8 +321,8 @@ def made_anew(home: Home) -> None:
     begin(home)
     release_night(home, EXPERIMENT, NIGHT, owner=RUN)
     begin(home, "another")
-    write_status(EXPERIMENT, NIGHT, Status("unchanged", dag_run_id="another"))
-    release_night(home, EXPERIMENT, NIGHT, owner="another")
+    record_with(EXPERIMENT, Verdict.UNCHANGED).save(own_folder("another"))
+    life.finish(EXPERIMENT, NIGHT, broken=[], fail_on_regression=True, dag_run_id="another")
 
 
 class TestClaimed:
@@ -456,7 +470,7 @@ class TestTold:
         end(run_of() | {"reason": "timed_out"}, failed=True)
         (line,) = TOLD
         assert line == f"red: {DAG_ID}: run {RUN} ended without its task gate: timed_out"
-        assert noted_status(EXPERIMENT, NIGHT).state == "interrupted"
+        assert read_status(EXPERIMENT, NIGHT).state == "interrupted"
 
     def test_a_broken_notifier_is_said(
         self, home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -17,7 +17,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.home import Home
 from isr_pipeline.night.airflow import upkeep
-from isr_pipeline.night.status import Status, nights, write_status
+from isr_pipeline.night.status import Status, folder_of, nights, write_status
 
 DAY = 86_400
 
@@ -41,7 +41,7 @@ class TestNights:
         assert home
         for experiment in ("busy", "smoke"):
             for day in (1, 2, 3):
-                write_status(experiment, f"2026-11-0{day}", Status("ok"))
+                write_status(folder_of(experiment, f"2026-11-0{day}"), Status("ok"))
 
         def prune(keep: int, experiment: str) -> Iterator[tuple[str, str]]:
             if experiment == "busy":

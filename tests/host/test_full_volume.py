@@ -16,7 +16,14 @@ from isr_pipeline.base.home import Home
 from isr_pipeline.base.progress import Listener
 from isr_pipeline.night import life, preconditions
 from isr_pipeline.night.doctor import examine
-from isr_pipeline.night.status import INTERRUPTED, RUNNING, Status, read_status, write_status
+from isr_pipeline.night.status import (
+    INTERRUPTED,
+    RUNNING,
+    Status,
+    folder_of,
+    read_status,
+    write_status,
+)
 from isr_pipeline.verdicts.quantities import load_settings
 
 NIGHT = "2026-11-20"
@@ -67,7 +74,7 @@ class TestFull:
 
     def test_the_reason_of_a_broken_night_stays(self, volume: Path) -> None:
         """What broke is said, although its status cannot be noted; the night reads interrupted."""
-        write_status("smoke", NIGHT, Status(RUNNING, dag_run_id=RUN))
+        write_status(folder_of("smoke", NIGHT), Status(RUNNING, dag_run_id=RUN))
         fill(volume)
         with pytest.raises(Refused, match=r"has no verdict: simulate failed$"):
             life.finish(
@@ -80,7 +87,7 @@ class TestFull:
         (volume / "home").mkdir()
         fill(volume)
         with pytest.raises(OSError, match="No space left") as full:
-            write_status("smoke", NIGHT, Status(RUNNING))
+            write_status(folder_of("smoke", NIGHT), Status(RUNNING))
         said = refusals.machine_says(full.value)
         assert said.endswith("no space left on device; free some, and run the night again")
         assert "\n" not in said

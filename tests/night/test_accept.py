@@ -16,7 +16,7 @@ from isr_pipeline.night import claim, stack
 from isr_pipeline.night.airflow.airflow_lock import SUPERVISOR_VARIABLE
 from isr_pipeline.night.keep import accept_baseline, simulate_confirm
 from isr_pipeline.night.spark.submit import JobFailed
-from isr_pipeline.night.status import Status, write_status
+from isr_pipeline.night.status import Status, folder_of, write_status
 from isr_pipeline.report.tracking import log_night
 from isr_pipeline.verdicts.judge import judge_night
 from tests.verdicts.synthetic import LATER, NIGHT, World, home, scaled
@@ -59,7 +59,7 @@ class TestSaid:
             change = scaled("isr_flaps_per_partition_hour", 3.0, "today")
             world = World(experiment="smoke", panel_digest=digest)
             judge_night(world.write(night, change if night == LATER else None))
-            write_status("smoke", night, Status("baseline"))
+            write_status(folder_of("smoke", night), Status("baseline"))
             said.append(accept_baseline("smoke", night, who="Ada", why="a reason"))
         assert said == [
             [f"night {NIGHT} is the baseline of smoke, accepted by Ada: a reason{UNKNOWN}"],

@@ -21,6 +21,7 @@ import pytest
 from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.files.lock import alone
 from isr_pipeline.base.home import Home
+from isr_pipeline.base.storage.places import Place
 from isr_pipeline.night import claim as claims
 from isr_pipeline.night.airflow.airflow_lock import SUPERVISOR_VARIABLE
 from isr_pipeline.night.claim import (
@@ -34,8 +35,17 @@ from isr_pipeline.night.claim import (
     renewed,
 )
 from isr_pipeline.night.keep import prune
-from isr_pipeline.night.life import interrupt, interrupt_run, made_by, note_of
-from isr_pipeline.night.status import Status, check_not_replaced, read_status, write_status
+from isr_pipeline.night.life import interrupt, interrupt_run, made_by, note_of, note_of_a_line
+from isr_pipeline.night.publication import clear_runs
+from isr_pipeline.night.status import (
+    Status,
+    check_not_replaced,
+    folder_of,
+    read_status,
+    run_folder,
+    run_name,
+    write_status,
+)
 from isr_pipeline.report.tracking.pages import remember
 
 NIGHT = "2026-11-19"
@@ -67,6 +77,11 @@ def claim(
         airflow=airflow,
         is_running=lambda run: run in running,
     )
+
+
+def own_folder(dag_run_id: str) -> Place:
+    """Folder of a run of the night that is not whole."""
+    return run_folder("smoke", run_name(NIGHT, dag_run_id))
 
 
 class TestClaim:
@@ -131,7 +146,7 @@ class TestKilled:
     def test_a_night_that_is_written_is_running(self, home: Home) -> None:
         """Its claim stands, and who made it lives."""
         claim(home, "first")
-        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        write_status(own_folder("first"), Status("running", dag_run_id="first"))
         assert read_status("smoke", NIGHT).state == "running"
 
     def test_a_killed_night_is_interrupted(
@@ -141,7 +156,7 @@ class TestKilled:
         gone = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         monkeypatch.setenv(SUPERVISOR_VARIABLE, str(gone.pid))
         claim(home, "first")
-        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        write_status(own_folder("first"), Status("running", dag_run_id="first"))
         assert read_status("smoke", NIGHT).state == "running"
         gone.kill()
         while psutil.Process(gone.pid).status() != psutil.STATUS_ZOMBIE:
@@ -158,7 +173,7 @@ class TestKilled:
         file.write_text(
             json.dumps(json.loads(file.read_text()) | {"supervisor_began_s": 1_000_000.0})
         )
-        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        write_status(own_folder("first"), Status("running", dag_run_id="first"))
         assert read_status("smoke", NIGHT).state == "interrupted"
 
     def test_a_run_that_is_taken_up_again_is_running(
@@ -169,7 +184,7 @@ class TestKilled:
         gone.wait()
         monkeypatch.setenv(SUPERVISOR_VARIABLE, str(gone.pid))
         claim(home, "first")
-        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        write_status(own_folder("first"), Status("running", dag_run_id="first"))
         monkeypatch.setenv(SUPERVISOR_VARIABLE, str(os.getpid()))
         claim(home, "first")
         assert read_status("smoke", NIGHT).state == "running"
@@ -277,7 +292,7 @@ class TestRenewed:
     def test_waits_for_the_runs_next_task(self, foreign: Home, clock: Clock) -> None:
         """Between two tasks nobody renews it: a run that stands in line keeps its night."""
         claim(foreign, "first")
-        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        write_status(own_folder("first"), Status("running", dag_run_id="first"))
         with renewed(foreign, "smoke", NIGHT, owner="first", then_s=24 * 3600):
             pass
         clock.now_s += 24 * 3600 - 1
@@ -422,10 +437,11 @@ class TestReplaced:
     def test_is_refused(self, foreign: Home, clock: Clock) -> None:
         """Also when that one has ended, and holds nothing any more."""
         claim(foreign, "first")
-        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        write_status(own_folder("first"), Status("running", dag_run_id="first"))
         clock.now_s += STANDS_S
         claim(foreign, "second", airflow="elsewhere")
-        write_status("smoke", NIGHT, Status("unchanged", dag_run_id="second"))
+        clear_runs("smoke", NIGHT)
+        write_status(folder_of("smoke", NIGHT), Status("unchanged", dag_run_id="second"))
         release_night(foreign, "smoke", NIGHT, owner="second")
         with pytest.raises(Refused) as refused:
             check_not_replaced("smoke", NIGHT, "first")
@@ -438,7 +454,7 @@ class TestReplaced:
         """A run may go on though its claim has ended, or its gate gave it up and was cleared."""
         claim(foreign, "first")
         check_not_replaced("smoke", NIGHT, "first")
-        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        write_status(own_folder("first"), Status("running", dag_run_id="first"))
         release_night(foreign, "smoke", NIGHT, owner="first")
         check_not_replaced("smoke", NIGHT, "first")
 
@@ -454,7 +470,7 @@ class TestInterrupt:
     def test_a_run_that_waited_touches_nothing(self, home: Home) -> None:
         """Ctrl-C on a run in the queue leaves the same night of the run before it alone."""
         claim(home, "first")
-        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        write_status(own_folder("first"), Status("running", dag_run_id="first"))
         interrupt("smoke", NIGHT, "second")
         assert read_status("smoke", NIGHT).state == "running"
         assert holds_claim(home, "smoke", NIGHT, owner="first")
@@ -462,7 +478,7 @@ class TestInterrupt:
     def test_the_run_that_writes_gives_up_its_night(self, home: Home) -> None:
         """Its state is interrupted, and the next run has its turn."""
         claim(home, "first")
-        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        write_status(own_folder("first"), Status("running", dag_run_id="first"))
         interrupt("smoke", NIGHT, "first")
         assert read_status("smoke", NIGHT).state == "interrupted"
         assert not holds_claim(home, "smoke", NIGHT, owner="first")
@@ -473,12 +489,12 @@ class TestRunEnded:
 
     def test_note_says_the_reason(self, home: Home) -> None:
         """The page of a failed run has the one line of its gate."""
-        assert note_of("smoke", NIGHT, "plan failed") == f"**{NIGHT} of smoke: plan failed**"
+        assert note_of_a_line("smoke", NIGHT, "plan failed") == f"**{NIGHT} of smoke: plan failed**"
 
     def test_note_links_to_mlflow(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         """A night that was logged has the addresses of its run and of its report."""
         monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://user:secret@mlflow.example/")
-        remember("smoke", NIGHT, experiment_id="7", run_id="abc")
+        remember(folder_of("smoke", NIGHT), experiment_id="7", run_id="abc")
         run = "https://mlflow.example/#/experiments/7/runs/abc"
         view = "?workflowType=machine_learning"
         links = f"[MLflow run]({run}{view}) · [report]({run}/artifacts/report.html{view})"
@@ -489,12 +505,12 @@ class TestRunEnded:
     ) -> None:
         """The last tasks to the report; earlier ones to where the night will be listed."""
         monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://mlflow.example/")
-        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        write_status(own_folder("first"), Status("running", dag_run_id="first"))
         assert made_by("simulate", "smoke", "first") == ""
-        remember("smoke", "2026-11-01", experiment_id="7", run_id="old")
+        remember(folder_of("smoke", "2026-11-01"), experiment_id="7", run_id="old")
         listed = "https://mlflow.example/#/experiments/7/runs?searchFilter=tags.night%20%3D%20"
         assert made_by("simulate", "smoke", "first").startswith(f"{listed}%27{NIGHT}%27")
-        remember("smoke", NIGHT, experiment_id="7", run_id="abc")
+        remember(own_folder("first"), experiment_id="7", run_id="abc")
         run = "https://mlflow.example/#/experiments/7/runs/abc"
         view = "?workflowType=machine_learning"
         assert made_by("log_to_mlflow", "smoke", "first") == f"{run}{view}"
@@ -504,14 +520,14 @@ class TestRunEnded:
     def test_a_run_without_its_gate_gives_the_night_free(self, home: Home) -> None:
         """As when Airflow ended it for its time: the next run has its turn."""
         claim(home, "first")
-        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        write_status(own_folder("first"), Status("running", dag_run_id="first"))
         interrupt_run("smoke", "first")
         assert read_status("smoke", NIGHT).state == "interrupted"
         assert not holds_claim(home, "smoke", NIGHT, owner="first")
 
     def test_a_note_is_as_short_as_airflow_keeps_it(self, home: Home) -> None:
         """Its database holds 1000 characters; the end of a long reason is kept."""
-        remember("smoke", NIGHT, experiment_id="7", run_id="a" * 400)
+        remember(folder_of("smoke", NIGHT), experiment_id="7", run_id="a" * 400)
         said = note_of("smoke", NIGHT, f"{'x' * 2000} failed")
         assert len(said) <= 1000
         assert said.partition("\n")[0].endswith("xxx failed**")

@@ -10,7 +10,7 @@ import pytest
 from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.home import Home
 from isr_pipeline.night.keep import prune
-from isr_pipeline.night.status import Status, nights, write_status
+from isr_pipeline.night.status import Status, folder_of, nights, write_status
 from isr_pipeline.verdicts.baseline import BaselineRecord
 
 NIGHTS = ("2026-11-01", "2026-11-02", "2026-11-03", "2026-11-04")
@@ -23,7 +23,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     monkeypatch.delenv("ISR_PIPELINE_ROOT", raising=False)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     for night in NIGHTS:
-        write_status("smoke", night, Status("baseline"))
+        write_status(folder_of("smoke", night), Status("baseline"))
     return Home.from_environment()
 
 
@@ -41,7 +41,7 @@ class TestPrune:
         """Airflow's own clean-up leaves the files of task logs."""
         folder = home.airflow / "logs" / "dag_id=isr_nightly_smoke"
         for night in NIGHTS:
-            write_status("smoke", night, Status("baseline", dag_run_id=f"run-{night}"))
+            write_status(folder_of("smoke", night), Status("baseline", dag_run_id=f"run-{night}"))
             (folder / f"run_id=run-{night}" / "task_id=plan").mkdir(parents=True)
         list(prune(1))
         assert [one.name for one in folder.iterdir()] == [f"run_id=run-{NIGHTS[-1]}"]

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.cli import app
-from isr_pipeline.night.status import Status, check_night, find_experiment, write_status
+from isr_pipeline.night.status import Status, check_night, find_experiment, folder_of, write_status
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.baseline import forget
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.record import verdict_path
+from isr_pipeline.verdicts.record import VERDICT
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, home, scaled
 
 __all__ = ["home"]
@@ -44,7 +44,7 @@ def told(home: Path) -> dict[str, Any]:
     plan = world.write(LATER, scaled(FLAPS, 2.0, "today"))
     judge_night(plan)
     decided(plan)
-    write_status("smoke", LATER, Status("regressed"))
+    write_status(folder_of("smoke", LATER), Status("regressed"))
     done = CliRunner().invoke(app, ["night", "show", LATER, "--experiment", "smoke", "--json"])
     assert done.exit_code == 0, done.output
     found: dict[str, Any] = json.loads(done.stdout, parse_constant=refuse)
@@ -97,7 +97,7 @@ def test_a_night_that_is_not_whole_is_not_to_be_accepted(panel: str) -> None:
     judge_night(World(experiment="smoke", panel_digest=panel).write(LATER))
     said = {}
     for state in ("baseline", "interrupted"):
-        write_status("smoke", LATER, Status(state))
+        write_status(folder_of("smoke", LATER), Status(state))
         done = CliRunner().invoke(app, ["night", "show", LATER, "--experiment", "smoke", "--json"])
         said[state] = json.loads(done.stdout)["headline"]
     assert "accept this night: isr-pipeline" in said["baseline"]
@@ -112,7 +112,7 @@ def test_an_accepted_night_says_so() -> None:
     world = World(experiment="smoke")
     judge_night(world.write(NIGHT))
     acceptance.accept("smoke", NIGHT, "Ada", "first", version=world.code_version)
-    write_status("smoke", NIGHT, Status("baseline"))
+    write_status(folder_of("smoke", NIGHT), Status("baseline"))
     done = CliRunner().invoke(app, ["night", "show", NIGHT, "--experiment", "smoke", "--json"])
     assert json.loads(done.stdout)["headline"] == (
         "no baseline accepted yet (3 configurations); this night is the baseline now"
@@ -130,7 +130,7 @@ def test_an_experiment_without_nights() -> None:
 def test_a_damaged_verdict_is_said(told: dict[str, Any]) -> None:
     """The headline says so, on the screen and in JSON."""
     assert told["headline"]
-    verdict_path("smoke", LATER).write_text("{")
+    (folder_of("smoke", LATER) / VERDICT).write_text("{")
     done = CliRunner().invoke(app, ["night", "show", LATER, "--experiment", "smoke", "--json"])
     assert json.loads(done.stdout)["headline"] == (
         f"experiment smoke, night {LATER}: verdict.json is damaged; run the night again"

@@ -132,14 +132,14 @@ def test_a_stage_cut_off_by_the_time_limit_leaves_no_rows(spark: SparkSession, n
     """A stage whose time is over on the way is none: no rows, and the verdict says why."""
     verdict = load_verdict("small", LATER)
     try:
-        os.utime(str(changes._path("small", LATER)), (0.0, 0.0))
+        os.utime(str(night.place / changes.FILE), (0.0, 0.0))
         extend.run(spark, extend.ExtendConfig(night, night.stages[2]))
         assert rows(night, night.stages[2].panel).empty
         stopped = load_verdict("small", LATER)
         assert stopped.stopped == "stopped by the time limit of 10 minutes"
         assert stopped.awaits_confirm == ()
     finally:
-        verdict.save()
+        verdict.save(night.place)
 
 
 def test_a_baseline_that_does_not_run_where_the_job_does(
@@ -157,7 +157,7 @@ def test_a_baseline_that_does_not_run_where_the_job_does(
         assert rows(night, night.stages[2].panel).empty
         assert stages.decide(night).stopped == "the baseline's code cannot be run"
     finally:
-        verdict.save()
+        verdict.save(night.place)
 
 
 def test_a_summary_has_no_further_rows(spark: SparkSession, night: Plan) -> None:
@@ -199,7 +199,7 @@ def test_what_was_asked_is_simulated_with_the_reference(spark: SparkSession, ask
 
 def test_what_was_asked_is_cut_off_by_the_time_limit(spark: SparkSession, asked: Plan) -> None:
     """No rows, and nothing awaits a look."""
-    os.utime(str(changes._path("small", NIGHT)), (0.0, 0.0))
+    os.utime(str(asked.place / changes.FILE), (0.0, 0.0))
     extend.run(spark, extend.ExtendConfig(asked, asked.stages[0]))
     assert rows(asked, "confirm").empty
     verdict = stages.decide(asked)

@@ -18,6 +18,7 @@ from isr_pipeline.experiment.configurations import Configuration
 from isr_pipeline.experiment.file import Experiment, Group, load_experiment
 from isr_pipeline.experiment.plan import Plan, Shard
 from isr_pipeline.experiment.stages import Budget
+from isr_pipeline.night import publication
 from isr_pipeline.scenarios.profile import FaultProfile
 from isr_pipeline.tables import store
 from isr_pipeline.verdicts import stages
@@ -89,7 +90,13 @@ class World:
         return self.values.get(name, default)
 
     def plan(self, night: str) -> Plan:
-        """The night's plan, which is also written."""
+        """The night's plan, written into its folder."""
+        plan = self.planned(night)
+        plan.save(plan.place / "plan.json")
+        return plan
+
+    def planned(self, night: str) -> Plan:
+        """The night's plan."""
         configurations = tuple(
             Configuration(
                 name=name,
@@ -107,7 +114,7 @@ class World:
             )
             for index, name in enumerate(self.names)
         )
-        plan = Plan(
+        return Plan(
             experiment=self.experiment,
             night=night,
             experiment_digest="c" * 64,
@@ -128,8 +135,6 @@ class World:
                 }
             ),
         )
-        plan.save(Home.from_environment().night_dir(self.experiment, night) / "plan.json")
-        return plan
 
     def scenario_rows(self, panel: str) -> pd.DataFrame:
         """The panel's rows of the scenarios table."""
@@ -255,9 +260,19 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+BEGAN = "2026-11-20T03:11:00Z"
+
+
+def begun(experiment: str, night: str, dag_run_id: str) -> Plan:
+    """A run of a night that is under way, in its own folder."""
+    plan = publication.of_run(World(experiment=experiment).planned(night), dag_run_id)
+    publication.begin_run(plan, BEGAN)
+    return plan
+
+
 def record_with(experiment: str, status: Status) -> NightVerdict:
     """The record of a night whose first configuration has a status; all others are unchanged."""
-    plan = World(experiment=experiment).plan(NIGHT)
+    plan = World(experiment=experiment).planned(NIGHT)
     configurations = tuple(
         ConfigVerdict(
             name=one.name,

@@ -12,7 +12,7 @@ from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.kernels.source import read_package
 from isr_pipeline.night.show import changed_lines, show
-from isr_pipeline.night.status import Status, write_status
+from isr_pipeline.night.status import Status, folder_of, write_status
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
 from isr_pipeline.verdicts import acceptance, baseline, changes
@@ -34,7 +34,7 @@ def accepted(world: World) -> baseline.BaselineRecord:
 def judged_later(world: World) -> None:
     """The second night of a world."""
     judge_night(world.write(LATER))
-    write_status("synthetic", LATER, Status("ok"))
+    write_status(folder_of("synthetic", LATER), Status("ok"))
 
 
 @pytest.mark.usefixtures("home")
@@ -46,7 +46,7 @@ class TestChanges:
         world = World()
         accepted(world)
         judged_later(world)
-        changes = read_changes("synthetic", LATER)
+        changes = read_changes(folder_of("synthetic", LATER))
         assert changes.baseline == NIGHT
         assert changes.shared == ()
         assert changes.configurations == {}
@@ -63,7 +63,9 @@ class TestChanges:
         assert (change["before"], change["after"]) == (12_000, 45_000)
         assert told["changed"] == []
         assert [one["changed"] for one in told["configs"] if one["name"] != "lag-20s"] == [[], []]
-        assert changed_lines("synthetic", LATER, 12) == [f"lag-20s: {LAG}: 12000 to 45000"]
+        assert changed_lines(folder_of("synthetic", LATER), 12) == [
+            f"lag-20s: {LAG}: 12000 to 45000"
+        ]
 
     def test_a_rule_and_a_service_time(self) -> None:
         """Switches and service times have kinds of their own."""
@@ -75,7 +77,7 @@ class TestChanges:
             "service.send_us": 77.0,
         }
         judged_later(world)
-        changes = read_changes("synthetic", LATER).of("id-lag-20s")
+        changes = read_changes(folder_of("synthetic", LATER)).of("id-lag-20s")
         assert {one.kind: one.name for one in changes} == {
             "rule": "rules.isr_lock",
             "service": "service.send_us",
@@ -86,14 +88,14 @@ class TestChanges:
         accepted(World())
         names = ("today", "kip-501-s1", "newcomer")
         judged_later(World(names=names, values={"newcomer": {"replica.lag.time.max.ms": 2}}))
-        changes = read_changes("synthetic", LATER)
+        changes = read_changes(folder_of("synthetic", LATER))
         approved(one.text for one in (*changes.shared, *changes.of("id-newcomer")))
 
     def test_a_configuration_that_was_renamed(self, approved: Approved) -> None:
         """Another name for the same values is compared, and said."""
         accepted(World())
         judged_later(World(names=("today", "kip-501-s1", "newcomer")))
-        changes = read_changes("synthetic", LATER)
+        changes = read_changes(folder_of("synthetic", LATER))
         assert [one.text for one in changes.shared] == []
         approved(one.text for one in changes.of("id-newcomer"))
 
@@ -101,7 +103,7 @@ class TestChanges:
         """Code versions are told where no sources are found."""
         accepted(World())
         judged_later(World(code_version="5678def"))
-        (change,) = read_changes("synthetic", LATER).shared
+        (change,) = read_changes(folder_of("synthetic", LATER)).shared
         approved(change.text)
 
     def test_a_file_with_another_import(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,13 +114,13 @@ class TestChanges:
         monkeypatch.setattr(changes, "baseline_source", lambda _: then)
         accepted(World())
         judged_later(World(code_version=code_version()))
-        *_, change = read_changes("synthetic", LATER).shared
+        *_, change = read_changes(folder_of("synthetic", LATER)).shared
         assert change.text == f"isr_pipeline/{file}: texts and imports only"
 
     def test_first_night(self) -> None:
         """Without a baseline nothing has changed: the page says why and has no such section."""
         judged_later(World())
-        assert read_changes("synthetic", LATER).baseline == ""
+        assert read_changes(folder_of("synthetic", LATER)).baseline == ""
         page = render(read_night(World().plan(LATER)))
         header = page.partition("<header>")[2].partition("</header>")[0]
         assert header.count("no baseline accepted yet") == 1
@@ -142,7 +144,7 @@ class TestChanges:
         accepted(world)
         world.values = {name: {LAG: 50_000 + len(name)} for name in world.names}
         judged_later(world)
-        lines = changed_lines("synthetic", LATER, 2)
+        lines = changed_lines(folder_of("synthetic", LATER), 2)
         assert len(lines) == 2
         assert lines[1] == "and 2 more"
 

@@ -48,7 +48,7 @@ def judged(world: World, number: int) -> NightVerdict:
     plan = world.write(night, slower(number) if number else None)
     judge_night(plan)
     verdict = decided(plan)
-    write_status(world.experiment, night, NightStatus(str(verdict.status)))
+    write_status(plan.place, NightStatus(str(verdict.status)))
     return verdict
 
 

@@ -299,7 +299,7 @@ class TestNights:
         """A night whose minutes are over keeps what is open, and its headline names the limit."""
         plan = accepted(self.WORLD).write(LATER, rising(3.0, "regression"))
         judge_night(plan)
-        os.utime(str(changes._path(plan.experiment, plan.night)), (0.0, 0.0))
+        os.utime(str(plan.place / changes.FILE), (0.0, 0.0))
         why = stages.why_not(plan, "confirm")
         verdict = stages.decide(plan)
         approved([why, headline(verdict)])

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 import uuid
@@ -143,12 +144,7 @@ def drafting(folder: Place) -> Iterator[Draft]:
     except BaseException:
         shutil.rmtree(writing, ignore_errors=True)
         raise
-    replaced = folder.with_name(f"_replaced-{folder.name}-{token}")
-    # A crash between the two renames leaves no folder, never a half-written one.
-    if folder.exists():
-        folder.rename(replaced)
-    writing.rename(folder)
-    shutil.rmtree(replaced, ignore_errors=True)
+    take_place(writing, folder)
 
 
 @contextmanager
@@ -350,6 +346,52 @@ def _of_one_version(folder: RemotePath, read: Callable[[list[Stored]], Made]) ->
         f"{folder}: was replaced {VERSIONS_MAX} times while it was read; "
         "try again when the program that writes it has ended"
     )
+
+
+def move(source: Place, target: Place) -> None:
+    """Have a published folder take the place of another; it can be called again if it was cut off.
+
+    Does nothing where there is no ``source``: it was moved before.
+    """
+    if not is_published(source):
+        return
+    if isinstance(source, RemotePath):
+        copy(source, target)
+        remove(source)
+        return
+    assert isinstance(source, Path)
+    assert isinstance(target, Path)
+    remove_debris(target)
+    take_place(source, target)
+
+
+def take_place(source: Path, target: Path) -> None:
+    """Rename a folder, in place of another."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    replaced = target.with_name(f"_replaced-{target.name}-{uuid.uuid4().hex[:8]}")
+    # A crash between the two renames leaves no folder, never a half-written one.
+    if target.exists():
+        target.rename(replaced)
+    source.rename(target)
+    shutil.rmtree(replaced, ignore_errors=True)
+
+
+def copy(source: Place, target: Place) -> None:
+    """Publish what a published folder holds in another place as well."""
+    with drafting(target) as draft:
+        if isinstance(source, RemotePath):
+            for file in _manifest(source) or []:
+                draft.take(file, file.name)
+        else:
+            # A published file never changes: a second name for it takes no space.
+            shutil.copytree(source, draft.own, copy_function=_linked, dirs_exist_ok=True)
+
+
+def _linked(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another disk, or one that has no links
+        shutil.copy2(source, target)
 
 
 def remove_debris(folder: Place) -> None:

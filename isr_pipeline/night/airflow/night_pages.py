@@ -82,19 +82,18 @@ def of_run(dag_id: str, run_id: str, page: str, request: Request) -> Response:
     """Lead from a run to the report or the Data Docs of its night."""
     made = _made()
     from isr_pipeline.experiment.file import experiment_of  # noqa: PLC0415
-    from isr_pipeline.night.life import written_by  # noqa: PLC0415
-    from isr_pipeline.night.status import read_status  # noqa: PLC0415
+    from isr_pipeline.night.status import find_run  # noqa: PLC0415
 
-    written = written_by(experiment_of(dag_id), run_id)
-    if written is None:
+    run = find_run(experiment_of(dag_id), run_id)
+    if run is None:
         return HTMLResponse("This run has written no night, or another has since.", 404, HEADERS)
-    experiment, night = written
-    way = f"nights/{experiment}/{night}/report.html"
+    experiment, night = run.experiment, run.night
+    way = f"{str(run.folder).removeprefix(f'{made}/')}/report.html"
     if page == "data-docs":
         way = f"data_docs/{experiment}/index.html"
     if not (made / way).is_file():
-        status = read_status(experiment, night)
-        said = f"Night {night} of {experiment} has no such page: {status.reason or status.state}."
+        why = run.status.reason or run.status.state
+        said = f"Night {night} of {experiment} has no such page: {why}."
         return HTMLResponse(escape(said), 404, HEADERS)
     return RedirectResponse(f"{request.scope.get('root_path', '')}/files/{quote(way)}")
 

@@ -69,37 +69,42 @@ def close(context: Context, experiment: str, tasks: frozenset[str]) -> str:
     Raises:
         SystemExit: the night is red; the log says all that is known.
     """
-    from isr_pipeline.night.life import ending, note_of  # noqa: PLC0415 - parse fast
+    from isr_pipeline.night import life  # noqa: PLC0415 - parse fast
 
     night = night_of(context)
-    red = False
+    red = whole = True
     try:
-        said = _finished(context, experiment, night, broken_tasks(context, tasks))
+        said, red = _finished(context, experiment, night, broken_tasks(context, tasks)), False
+    except life.NotWhole as refusal:
+        said, whole = str(refusal), False
     except Refused as refusal:
-        said, red = str(refusal), True
-    sys.stdout.write("\n".join([said, *(ending(experiment, night) if red else [])]) + "\n")
-    leave(context, f"{experiment} {night}: {said}", note_of(experiment, night, said))
+        said = str(refusal)
+    ending = life.ending(experiment, night) if red and whole else []
+    sys.stdout.write("\n".join([said, *ending]) + "\n")
+    noted = life.note_of if whole else life.note_of_a_line
+    leave(context, f"{experiment} {night}: {said}", noted(experiment, night, said))
     if red:
         raise SystemExit(1)
     return said
 
 
 def _finished(context: Context, experiment: str, night: str, broken: list[str]) -> str:
-    """Note how the night ended, unless another run writes it, or this one was ended by hand.
+    """Note how the run ended, unless another writes its night, or this one was ended by hand.
 
     Raises:
+        NotWhole: it cannot be the night of its date.
         Refused: the night is red.
     """
-    from isr_pipeline.night.life import finish, interrupt  # noqa: PLC0415 - parse fast
+    from isr_pipeline.night.life import NotWhole, finish, interrupt  # noqa: PLC0415 - parse fast
 
     run_id = context["dag_run"].run_id
     try:
         take_claim(context)
     except Refused as busy:
-        raise Refused("; ".join(broken) or str(busy)) from None
+        raise NotWhole("; ".join(broken) or str(busy)) from None
     if ended_by_hand(states_of(context)):
         interrupt(experiment, night, run_id)
-        raise Refused(f"night {night} of {experiment}: stopped by hand")
+        raise NotWhole(f"night {night} of {experiment}: stopped by hand")
     return finish(
         experiment,
         night,

@@ -300,6 +300,7 @@ def take_claim(context: Mapping[str, Any], *, first: bool = False) -> None:
         Refused: another program does, or has made the night anew since this run began it.
     """
     from isr_pipeline.night.claim import claim_night  # noqa: PLC0415 - parse fast
+    from isr_pipeline.night.publication import take_up  # noqa: PLC0415
     from isr_pipeline.night.status import check_not_replaced  # noqa: PLC0415
 
     run = context["dag_run"]
@@ -314,6 +315,8 @@ def take_claim(context: Mapping[str, Any], *, first: bool = False) -> None:
         airflow=os.environ.get("AIRFLOW_HOME", ""),
         is_running=functools.partial(_is_running, context["ti"], run.dag_id),
     )
+    if not first:
+        take_up(experiment, night, run.run_id)
 
 
 @one_line_errors
@@ -561,10 +564,9 @@ def tell_verdict(context: Mapping[str, Any], plan: Plan) -> None:
         context: of a task whose outlet is :data:`VERDICT`.
         plan: of the night.
     """
-    from isr_pipeline.night.status import folder_of  # noqa: PLC0415 - parse fast
-    from isr_pipeline.verdicts.record import load_verdict  # noqa: PLC0415
+    from isr_pipeline.verdicts.record import verdict_of  # noqa: PLC0415
 
-    verdict = load_verdict(plan.experiment, plan.night)
+    verdict = verdict_of(plan)
     _tell(
         context,
         VERDICT,
@@ -573,7 +575,7 @@ def tell_verdict(context: Mapping[str, Any], plan: Plan) -> None:
             "night": plan.night,
             "status": str(verdict.status),
             "red": verdict.red,
-            "report": str(folder_of(plan.experiment, plan.night) / "report.html"),
+            "report": str(plan.place / "report.html"),
         },
     )
 

@@ -29,7 +29,7 @@ from isr_pipeline.tables import parts, store
 from isr_pipeline.tables.schemas import SCENARIOS
 from isr_pipeline.verdicts import stages
 from isr_pipeline.verdicts.baseline import BaselineSide, baseline_sides
-from isr_pipeline.verdicts.record import NightVerdict, load_verdict
+from isr_pipeline.verdicts.record import NightVerdict, verdict_of
 from isr_pipeline.verdicts.stages import plan_stage
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def run(spark: SparkSession, config: ExtendConfig) -> None:
     stage leaves no rows, and the verdict says so.
     """
     plan, stage = config.plan, config.stage
-    verdict = load_verdict(plan.experiment, plan.night)
+    verdict = verdict_of(plan)
     ids = verdict.awaits_confirm
     try:
         sides = baseline_sides(plan, ids) if ids and stage.panel != CONFIRM else ()

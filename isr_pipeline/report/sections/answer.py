@@ -124,7 +124,7 @@ def _flagged(page: Page, data: NightData, one: ConfigVerdict) -> Flagged:
     telling = worst_first([metric for metric in one.metrics if metric.status in TELLING])
     found = explanation(page, data, one.name)
     parting = found if isinstance(found, Explanation) else None
-    changes = read_changes(data.plan.experiment, data.plan.night)
+    changes = read_changes(data.plan.place)
     return Flagged(
         verdict=one,
         settings=words.settings(data.configuration(one.config_id), data.reference),

@@ -58,7 +58,7 @@ def change_of(
 
 def changed(_: Page, data: NightData) -> dict[str, Any] | None:
     """Changes with whom they concern; None without a baseline."""
-    changes = read_changes(data.plan.experiment, data.plan.night)
+    changes = read_changes(data.plan.place)
     if not changes.baseline:
         return None
     listed = [("all", one) for one in changes.shared]

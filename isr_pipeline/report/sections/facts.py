@@ -73,7 +73,7 @@ def data(_: Page, data: NightData) -> dict[str, Any]:
         "code version": plan.code_version,
     }
     for table in store.TABLES:
-        if store.has_table(table, plan.experiment, plan.night):
-            rows = store.count_rows(table, plan.experiment, plan.night)
+        if store.has_table(table, plan.experiment, plan.night, plan.root):
+            rows = store.count_rows(table, plan.experiment, plan.night, root=plan.root)
             facts[f"table {table}"] = f"{rows} rows"
     return {"facts": facts, "docs": f"{(docs / 'index.html').as_uri()}#{plan.night}"}

@@ -42,7 +42,7 @@ def explanation(page: Page, data: NightData, name: str) -> Explanation | str:
     """Where a configuration's history parts from the baseline's; a line if nobody can say."""
     if name not in page.explained:
         try:
-            case = read_case(data.plan.experiment, data.plan.night, name)
+            case = read_case(data.plan, name)
             page.explained[name] = explain(case)
         except USER_ERRORS as refusal:
             page.explained[name] = str(refusal)

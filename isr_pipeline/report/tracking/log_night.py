@@ -15,7 +15,6 @@ import time
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from isr_pipeline.base.home import Home
 from isr_pipeline.base.processes import user_name
 from isr_pipeline.base.storage.places import at_hand, modified_s
 from isr_pipeline.experiment.file import dag_id_of
@@ -31,7 +30,7 @@ from isr_pipeline.tables import store
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.changes import read_changes
 from isr_pipeline.verdicts.quantities import in_unit
-from isr_pipeline.verdicts.record import RED, ConfigVerdict, NightVerdict, Status, load_verdict
+from isr_pipeline.verdicts.record import RED, ConfigVerdict, NightVerdict, Status, verdict_of
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
         Refused: the night was not judged, or the store cannot be read or written; then nothing
             of this attempt remains.
     """
-    verdict = load_verdict(plan.experiment, plan.night)
+    verdict = verdict_of(plan)
     client = connect()
     made: list[str] = []
     with refused_in_one_line(), _undone_if_it_fails(client, made):
@@ -104,7 +103,7 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
         _pin(client, plan.experiment)
         trend.log_trends(client, trends, verdict, values, plan.reference)
         _describe(client, plan, known, trends)
-    pages.remember(plan.experiment, plan.night, experiment_id=known, run_id=parent)
+    pages.remember(plan.place, experiment_id=known, run_id=parent)
     return parent
 
 
@@ -222,7 +221,7 @@ def _shared_tags(plan: Plan, dag_run_id: str) -> dict[str, str]:
 
 def _began_ms(plan: Plan) -> int:
     """When the night began, milliseconds since 1970: its plan is its first file."""
-    file = Home.from_environment().night_dir(plan.experiment, plan.night) / "plan.json"
+    file = plan.place / "plan.json"
     return round(modified_s(file) * 1_000) if file.is_file() else time.time_ns() // 1_000_000
 
 
@@ -246,7 +245,7 @@ def _log_panel(client: MlflowClient, run_id: str, plan: Plan) -> None:
 def _changed(plan: Plan) -> list[str]:
     """What changed since the baseline, for the note."""
     config_names = {one.config_id: one.name for one in plan.configurations}
-    return read_changes(plan.experiment, plan.night).lines(config_names, CHANGES_SHOWN)
+    return read_changes(plan.place).lines(config_names, CHANGES_SHOWN)
 
 
 def _log_children(
@@ -306,7 +305,7 @@ def _summary(plan: Plan) -> tuple[dict[str, dict[str, float]], dict[str, dict[st
         -> how sure that is: ``.low`` and ``.high`` end its 95 % interval, ``.scenarios`` says of
         how many scenarios it is. Shares are in percent, as everywhere else.
     """
-    rows = store.read_table("summary", plan.experiment, plan.night)
+    rows = store.read_table("summary", plan.experiment, plan.night, root=plan.root)
     whole = rows[(rows["panel"] == "regression") & (rows["stratum"] == "all")]
     empty = {names.metric_name(column): math.nan for column in METRICS}
     values = {one.config_id: dict(empty) for one in plan.configurations}
@@ -377,7 +376,7 @@ def _text(value: object) -> str:
 
 def _attach_files(client: MlflowClient, parent: str, plan: Plan) -> None:
     """Attach the night's files, those that are there."""
-    with at_hand(Home.from_environment().night_dir(plan.experiment, plan.night)) as folder:
+    with at_hand(plan.place) as folder:
         for name in NIGHT_FILES:
             if (folder / name).is_file():
                 client.log_artifact(parent, str(folder / name))
@@ -388,8 +387,8 @@ def _attach_files(client: MlflowClient, parent: str, plan: Plan) -> None:
 def _log_tables(client: MlflowClient, parent: str, plan: Plan) -> None:
     """Log the small tables so that MLflow shows and compares them; a second time adds rows."""
     for table in TABLES:
-        if store.has_table(table, plan.experiment, plan.night):
-            rows = store.read_table(table, plan.experiment, plan.night)
+        if store.has_table(table, plan.experiment, plan.night, plan.root):
+            rows = store.read_table(table, plan.experiment, plan.night, root=plan.root)
             client.log_table(parent, rows, f"tables/{table}.json")
 
 

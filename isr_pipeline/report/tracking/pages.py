@@ -32,21 +32,21 @@ IN_PROCESS = "in-process__"
 """Begins the run id of a night that ran without Airflow, which has no page of it."""
 
 
-def remember(experiment: str, night: str, *, experiment_id: str, run_id: str) -> None:
-    """Note in the night's folder which run in MLflow is its parent."""
-    file = _file(experiment, night)
-    write_whole(file, json.dumps({"experiment_id": experiment_id, "run_id": run_id}) + "\n")
+def remember(folder: Place, *, experiment_id: str, run_id: str) -> None:
+    """Note in the folder of a run of a night which run in MLflow is its parent."""
+    known = {"experiment_id": experiment_id, "run_id": run_id}
+    write_whole(folder / FILE, json.dumps(known) + "\n")
 
 
-def run_page(experiment: str, night: str) -> str | None:
-    """Address of the night's parent run; None if the night was not logged."""
-    known = _remembered(experiment, night)
+def run_page(folder: Place) -> str | None:
+    """Address of the parent run of what a folder holds; None if it was not logged."""
+    known = _remembered(folder)
     return f"{_run(*known)}?{VIEW}" if known else None
 
 
-def report_page(experiment: str, night: str) -> str | None:
-    """Address of the night's report in MLflow, which shows it; None if it was not logged."""
-    known = _remembered(experiment, night)
+def report_page(folder: Place) -> str | None:
+    """Address of the report in MLflow, which shows it; None if it was not logged."""
+    known = _remembered(folder)
     return report_of(*known) if known else None
 
 
@@ -59,28 +59,33 @@ def _run(experiment_id: str, run_id: str) -> str:
     return f"{server()}/#/experiments/{experiment_id}/runs/{run_id}"
 
 
-def _remembered(experiment: str, night: str) -> tuple[str, str] | None:
+def _remembered(folder: Place) -> tuple[str, str] | None:
     """MLflow's ids of the experiment and of the night's parent run; None if it was not logged."""
     try:
-        kept = json.loads(_file(experiment, night).read_text())
+        kept = json.loads((folder / FILE).read_text())
         return str(kept["experiment_id"]), str(kept["run_id"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def runs_of(experiment: str, night: str) -> str | None:
+def runs_of(folder: Place, experiment: str, night: str) -> str | None:
     """Address of a night's run, or, before it is logged, of where it will be listed.
+
+    Args:
+        folder: of the run of the night.
+        experiment: name.
+        night: YYYY-MM-DD.
 
     Returns:
         None if no night of the experiment was ever logged.
     """
-    page = run_page(experiment, night)
+    page = run_page(folder)
     if page:
         return page
-    folder = Home.from_environment().night_dir(experiment, night).parent
-    logged = sorted((file.parent.name for file in folder.glob(f"*/{FILE}")), reverse=True)
-    for other in logged:
-        known = _remembered(experiment, other)
+    nights = Home.from_environment().nights / experiment
+    logged = (file.parent.name for file in nights.glob(f"????-??-??/{FILE}"))
+    for other in sorted(logged, reverse=True):
+        known = _remembered(nights / other)
         if known:
             wanted = quote(f"tags.night = '{night}'")
             return f"{server()}/#/experiments/{known[0]}/runs?searchFilter={wanted}&{VIEW}"
@@ -91,10 +96,9 @@ def logged_experiments() -> dict[str, str]:
     """Name -> MLflow's id of every experiment of which a night was logged."""
     found: dict[str, str] = {}
     for file in Home.from_environment().nights.glob(f"*/*/{FILE}"):
-        experiment, night = file.parent.parent.name, file.parent.name
-        known = _remembered(experiment, night)
+        known = _remembered(file.parent)
         if known:
-            found[experiment] = known[0]
+            found[file.parent.parent.name] = known[0]
     return dict(sorted(found.items()))
 
 
@@ -110,7 +114,3 @@ def server() -> str:
     tracked = without_password(uri) if uri.startswith("http") else ""
     address = os.environ.get(VARIABLE) or tracked or f"http://127.0.0.1:{ui_port('mlflow')}"
     return address.rstrip("/")
-
-
-def _file(experiment: str, night: str) -> Place:
-    return Home.from_environment().night_dir(experiment, night) / FILE

@@ -25,8 +25,8 @@ from isr_pipeline.verdicts.record import (
     NightVerdict,
     Status,
     accept_command,
-    load_verdict,
     run_again,
+    verdict_of,
 )
 from isr_pipeline.verdicts.sentences import change, reason, worst_first
 
@@ -132,12 +132,11 @@ class Case:
         return moved / full if full else 0.0
 
 
-def read_case(experiment: str, night: str, config: str, metric: str | None = None) -> Case:
-    """Read what a night and its baseline have of a configuration.
+def read_case(plan: Plan, config: str, metric: str | None = None) -> Case:
+    """Read what a run of a night and its baseline have of a configuration.
 
     Args:
-        experiment: name.
-        night: YYYY-MM-DD.
+        plan: of the run.
         config: name or config_id.
         metric: which is asked about, by its name or in words; None: the one that the night's page
             leads with.
@@ -146,8 +145,8 @@ def read_case(experiment: str, night: str, config: str, metric: str | None = Non
         InputError: no such configuration, or no such metric that differs.
         Refused: nothing to compare with or nothing that differs, or a side's code is nowhere.
     """
+    experiment, night = plan.experiment, plan.night
     where = f"night {night} of {experiment}"
-    plan = Plan.load(Home.from_environment().night_dir(experiment, night) / "plan.json")
     chosen = [one for one in plan.configurations if config in (one.name, one.config_id)]
     if not chosen:
         names = ", ".join(one.name for one in plan.configurations[:8])
@@ -155,7 +154,7 @@ def read_case(experiment: str, night: str, config: str, metric: str | None = Non
         raise InputError(
             where, "CONFIG", config, f"{names}, and {more} more" if more > 0 else names
         )
-    judged = load_verdict(experiment, night)
+    judged = verdict_of(plan)
     verdict = judged.configuration(chosen[0].config_id)
     baseline = _baseline(plan, judged, verdict)
     asked = _metric(verdict, where, metric)
