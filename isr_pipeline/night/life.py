@@ -8,6 +8,7 @@ came; everything else is only as good as that says. A whole run becomes the nigh
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -104,7 +105,8 @@ def finish(
         # On a full disk nothing can be noted: the run is then listed as interrupted.
         with suppress(OSError):
             write_status(folder, failed)
-            publication.withdraw(experiment, night, failed)
+            was_whole = publication.withdraw(experiment, night, failed)
+            _retract(folder, experiment, night, failed, restore=not was_whole)
         raise
     finally:
         release_night(Home.from_environment(), experiment, night, owner=dag_run_id)
@@ -113,6 +115,18 @@ def finish(
     if verdict.red and (fail_on_regression or verdict.status != "regressed"):
         raise Refused(headline(verdict))
     return headline(verdict)
+
+
+def _retract(folder: Place, experiment: str, night: str, failed: Status, *, restore: bool) -> None:
+    """Have MLflow say no verdict of a failed run that was logged before it failed."""
+    from isr_pipeline.report.tracking import log_night, pages  # noqa: PLC0415 - reads MLflow
+
+    if pages.run_page(folder) is None:
+        return
+    try:
+        log_night.retract(experiment, night, failed.dag_run_id, failed.reason, restore=restore)
+    except Refused as why:
+        sys.stdout.write(f"MLflow still shows a verdict of this run: {why}\n")
 
 
 class NotWhole(Refused):

@@ -163,18 +163,22 @@ def take_up(experiment: str, night: str, dag_run_id: str) -> None:
     write_status(folder, replace(whole.status, state=RUNNING, reason=""))
 
 
-def withdraw(experiment: str, night: str, status: Status) -> None:
+def withdraw(experiment: str, night: str, status: Status) -> bool:
     """Take its verdict from a night whose run, taken up again, did not become whole.
 
     Args:
         experiment: name.
         night: YYYY-MM-DD.
-        status: of the run, as it ended; does nothing for a night of another run.
+        status: of the run, as it ended.
+
+    Returns:
+        Whether the night was this run's; nothing is done to that of another.
     """
     whole = whole_run(experiment, night)
     if whole is None or whole.status.dag_run_id != status.dag_run_id:
-        return
+        return False
     for file in OF_A_VERDICT:
         (whole.folder / file).unlink(missing_ok=True)
     remove_tree(whole.folder / "figures")
     write_status(whole.folder, status)
+    return True

@@ -49,7 +49,7 @@ from isr_pipeline.night.status import (
     status_in,
 )
 from isr_pipeline.verdicts.record import Status as Verdict
-from tests.verdicts.synthetic import BEGAN, NIGHT, World, begun, record_with
+from tests.verdicts.synthetic import BEGAN, NIGHT, World, record_with
 
 EXPERIMENT, RUN = "smoke", "manual__1"
 DAG_ID = dag_id_of(EXPERIMENT)
@@ -192,7 +192,7 @@ def own_folder(run: str) -> Place:
 def begin(home: Home, run: str = RUN) -> None:
     """Note that a run writes the night."""
     wiring.take_claim(run_of(run=run), first=True)
-    begun(EXPERIMENT, NIGHT, run)
+    World(experiment=EXPERIMENT).begun(NIGHT, run)
     assert holds_claim(home, EXPERIMENT, NIGHT, owner=run)
 
 

@@ -10,7 +10,7 @@ from isr_pipeline.base.errors import Refused
 from isr_pipeline.night import life
 from isr_pipeline.night.status import read_status
 from isr_pipeline.verdicts.record import Status
-from tests.verdicts.synthetic import NIGHT, begun, home, record_with
+from tests.verdicts.synthetic import NIGHT, World, home, record_with
 
 __all__ = ["home"]
 
@@ -19,7 +19,7 @@ RUN = "manual__1"
 
 def exit_status(status: Status) -> int:
     """Finish a night in which one configuration has a status; what a command exits with."""
-    record_with("smoke", status).save(begun("smoke", NIGHT, RUN).place)
+    record_with("smoke", status).save(World(experiment="smoke").begun(NIGHT, RUN).place)
     try:
         life.finish("smoke", NIGHT, broken=[], fail_on_regression=True, dag_run_id=RUN)
     except Refused as red:

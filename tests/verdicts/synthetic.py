@@ -27,6 +27,7 @@ from isr_pipeline.verdicts.record import ConfigVerdict, NightVerdict, Status
 from isr_pipeline.worlds.columns import COUNTED, EXPOSURE, METRICS, OF_THE_RUN, values_of
 
 NIGHT = "2026-11-19"
+BEGAN = "2026-11-20T03:11:00Z"
 LATER = "2026-11-20"
 KINDS = ("crash", "link", "pause", "read_stall")
 PARTITIONS = 12
@@ -93,6 +94,12 @@ class World:
         """The night's plan, written into its folder."""
         plan = self.planned(night)
         plan.save(plan.place / "plan.json")
+        return plan
+
+    def begun(self, night: str, run: str, began: str = BEGAN) -> Plan:
+        """The plan of a run of the night that is under way, in its own folder."""
+        plan = publication.of_run(self.planned(night), run)
+        publication.begin_run(plan, began)
         return plan
 
     def planned(self, night: str) -> Plan:
@@ -191,6 +198,7 @@ class World:
         change: Change | None = None,
         *,
         confirm: tuple[str, ...] | None = None,
+        run: str = "",
     ) -> Plan:
         """Write the scenarios and outcomes of a night and return its plan.
 
@@ -198,16 +206,18 @@ class World:
             night: YYYY-MM-DD.
             change: what is different in this night.
             confirm: configurations whose confirm panel is simulated; all if None.
+            run: id of the run that is under way; empty: the night is whole.
         """
-        plan = self.plan(night)
+        plan = self.begun(night, run) if run else self.plan(night)
         panels = ("regression", "confirm")
         scenarios = pd.concat([self.scenario_rows(panel) for panel in panels])
-        store.write_table("scenarios", self.experiment, night, scenarios)
+        store.write_table("scenarios", self.experiment, night, scenarios, root=plan.root)
         parts = [self.outcome_rows("regression", name, change) for name in self.names]
         chosen = self.names if confirm is None else confirm
         parts += [self.outcome_rows("confirm", name, change) for name in chosen]
-        store.write_table("outcomes", self.experiment, night, pd.concat(parts))
-        store.write_table("summary", self.experiment, night, self.summary_rows(parts))
+        store.write_table("outcomes", self.experiment, night, pd.concat(parts), root=plan.root)
+        summary = self.summary_rows(parts)
+        store.write_table("summary", self.experiment, night, summary, root=plan.root)
         return plan
 
     def summary_rows(self, parts: list[pd.DataFrame]) -> pd.DataFrame:
@@ -258,16 +268,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("ISR_PIPELINE_ROOT", "MLFLOW_TRACKING_URI"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
-
-
-BEGAN = "2026-11-20T03:11:00Z"
-
-
-def begun(experiment: str, night: str, dag_run_id: str) -> Plan:
-    """A run of a night that is under way, in its own folder."""
-    plan = publication.of_run(World(experiment=experiment).planned(night), dag_run_id)
-    publication.begin_run(plan, BEGAN)
-    return plan
 
 
 def record_with(experiment: str, status: Status) -> NightVerdict:

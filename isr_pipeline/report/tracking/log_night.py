@@ -135,7 +135,7 @@ def _replace(client: MlflowClient, before: list[Run], parent: str) -> None:
     ended = {
         run.info.run_id: run
         for run in before
-        if run.data.tags.get("status") in (names.COMPLETE, names.REPLACED)
+        if run.data.tags.get("status") in (names.COMPLETE, names.REPLACED, names.NO_VERDICT)
     }
     # A parent is the last to be called complete: children without one are debris.
     whole = {
@@ -149,6 +149,46 @@ def _replace(client: MlflowClient, before: list[Run], parent: str) -> None:
             client.set_tag(run_id, "superseded_by", parent)
             client.update_run(run_id, name=f"{run.info.run_name} ({names.REPLACED})")
     remove_runs(client, [run.info.run_id for run in before if run.info.run_id not in whole])
+
+
+def retract(experiment: str, night: str, dag_run_id: str, why: str, *, restore: bool) -> None:
+    """Say of what a run logged that it has no verdict: it failed afterwards.
+
+    Args:
+        experiment: name.
+        night: YYYY-MM-DD.
+        dag_run_id: of the run; does nothing if it logged nothing.
+        why: one line.
+        restore: whether what its runs had replaced is what the night is again.
+
+    Raises:
+        Refused: the store cannot be written.
+    """
+    client = connect()
+    with refused_in_one_line():
+        runs = find_runs(
+            client, experiment, night=night, dag_run_id=dag_run_id, status=names.COMPLETE
+        )
+        for run in runs:
+            run_id = run.info.run_id
+            client.set_tag(run_id, "status", names.NO_VERDICT)
+            client.update_run(run_id, name=f"{run.info.run_name} ({names.NO_VERDICT})")
+            if run.data.tags.get("kind") == "night":
+                client.set_tag(run_id, NOTE_TAG, f"**{why}**")
+                if restore:
+                    _restore(client, experiment, run_id)
+        if runs:
+            _pin(client, experiment)
+
+
+def _restore(client: MlflowClient, experiment: str, parent: str) -> None:
+    """Have the runs that a run had replaced count again."""
+    for run in find_runs(client, experiment, superseded_by=parent):
+        run_id = run.info.run_id
+        client.set_tag(run_id, "status", names.COMPLETE)
+        client.delete_tag(run_id, "superseded_by")
+        name = str(run.info.run_name).removesuffix(f" ({names.REPLACED})")
+        client.update_run(run_id, name=name)
 
 
 def find_parent(client: MlflowClient, experiment: str, night: str) -> str | None:
@@ -233,9 +273,7 @@ def _log_panel(client: MlflowClient, run_id: str, plan: Plan) -> None:
         name=f"{plan.experiment} standing panel",
         digest=plan.panel_digest[:36],
         source_type="local",
-        source=json.dumps(
-            {"uri": str(store.table_path("scenarios", plan.experiment, plan.night, plan.root))}
-        ),
+        source=json.dumps({"uri": str(store.table_path("scenarios", plan.experiment, plan.night))}),
         profile=json.dumps({"scenarios": plan.panels["regression"]}),
     )
     context = [InputTag("mlflow.data.context", "standing panel")]

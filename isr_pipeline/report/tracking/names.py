@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 WRITING = "writing"
 COMPLETE = "complete"
 REPLACED = "replaced"
+NO_VERDICT = "no verdict"
 """Values of the tag `status`. A run that is being written may be debris of an attempt; one that is
 replaced is of an earlier run of its night, and stays until the night is pruned."""
 
