@@ -261,14 +261,10 @@ def night_run(
 def night_list(experiment: EveryExperiment = None, *, as_json: AsJson = False) -> None:
     """List all nights with their status."""
     from isr_pipeline.base.home import Home  # noqa: PLC0415
-    from isr_pipeline.night.status import nights, read_status  # noqa: PLC0415
+    from isr_pipeline.night.show import listed  # noqa: PLC0415
 
     _refuse_unknown(experiment)
-    rows = [
-        {"night": night, "experiment": name, "status": status.state, "reason": status.reason}
-        for name, night in nights(experiment)
-        for status in (read_status(name, night),)
-    ]
+    rows = listed(experiment)
     if as_json:
         _print_json(rows)
         return

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.base.errors import Refused, TableMissing
 from isr_pipeline.base.home import Home
-from isr_pipeline.night.status import WITHOUT_VERDICT, read_status
+from isr_pipeline.night.publication import finish_publications
+from isr_pipeline.night.status import (
+    WITHOUT_VERDICT,
+    later_run,
+    nights,
+    read_status,
+    whole_run,
+)
 
 if TYPE_CHECKING:
     from isr_pipeline.base.storage.places import Place
@@ -18,7 +25,9 @@ def show(experiment: str, night: str) -> dict[str, Any]:
     """Everything a night says of itself, as JSON has it.
 
     Returns:
-        ``night, experiment, panel_digest, root, status, reason, headline, dag_run_id``, ``tables``
+        ``night, experiment, panel_digest, root, status, reason, headline, dag_run_id``, ``began``
+        (of the run, in UTC), ``later`` (how a run since then came out that did not become the
+        night, in a line), ``tables``
         (name -> rows and digest), ``configs`` (name, config_id, verdict, words, reason, decisions,
         changed, params, metrics), ``changed`` (for all of them), ``stages`` (of further scenarios,
         in order), ``scenarios_used`` (of the configuration that took most, over all its panels),
@@ -31,7 +40,8 @@ def show(experiment: str, night: str) -> dict[str, Any]:
 
     home = Home.from_environment()
     folder = home.night_dir(experiment, night)
-    status = read_status(experiment, night)
+    status, whole = read_status(experiment, night), whole_run(experiment, night)
+    later = later_run(experiment, night) if whole else None
     shown: dict[str, Any] = {
         "night": night,
         "experiment": experiment,
@@ -39,6 +49,8 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         "root": home.root,
         "status": status.state,
         "reason": status.reason,
+        "began": status.began,
+        "later": later.told() if later else "",
         "headline": "",
         "changed": [],
         "stages": [],
@@ -62,6 +74,18 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         shown |= {"configs": _configurations(plan), "headline": headline}
         shown |= {"changed": _changed(folder), **_of_the_verdict(plan)}
     return shown
+
+
+def listed(experiment: str | None) -> list[dict[str, str]]:
+    """Every night with its status, and why it has no verdict or what came of a later run."""
+    finish_publications(experiment)
+    rows = []
+    for name, night in nights(experiment):
+        status, whole = read_status(name, night), whole_run(name, night)
+        later = later_run(name, night) if whole else None
+        reason = status.reason or (later.told() if later else "")
+        rows.append({"night": night, "experiment": name, "status": status.state, "reason": reason})
+    return rows
 
 
 def _of_the_verdict(plan: Plan) -> dict[str, Any]:

@@ -52,9 +52,9 @@ class Status:
     began: str = ""
 
     @property
-    def clock(self) -> str:
-        """When the run began, for people: ``03:11``, in UTC; empty if that is not known."""
-        return self.began[11:16]
+    def when(self) -> str:
+        """When the run began, in UTC, for people: ``2026-11-28, 03:11``."""
+        return f"{self.began[:10]}, {self.began[11:16]}" if self.began else "an unknown time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,12 @@ class NightRun:
     night: str
     folder: Place
     status: Status
+
+    def told(self) -> str:
+        """Say in a line how a run that is not the night came out."""
+        what = {RUNNING: "is under way", FAILED: "failed", INTERRUPTED: "was interrupted"}
+        reason = f": {self.status.reason}" if self.status.reason else ""
+        return f"a later run, of {self.status.when}, {what[self.status.state]}{reason}"
 
 
 def now() -> str:

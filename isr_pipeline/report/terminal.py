@@ -67,7 +67,7 @@ def print_night(shown: dict[str, Any]) -> None:
     title = f"night {shown['night']} of {shown['experiment']}: "
     console.print()
     console.print(Text(title, "bold") + Text(shown["status"], COLOURS.get(shown["status"], "")))
-    for line in (shown["headline"], shown["reason"]):
+    for line in (shown["later"], shown["headline"], shown["reason"]):
         if line:
             # Not wrapped: a command stays in one piece.
             console.print(Text(line), soft_wrap=True)

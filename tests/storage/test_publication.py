@@ -99,7 +99,7 @@ class TestWhole:
         assert read_status(WORLD.experiment, NIGHT).dag_run_id == "first"
         later = later_run(WORLD.experiment, NIGHT)
         assert later is not None
-        assert (later.status.clock, later.status.state) == ("03:11", "interrupted")
+        assert (later.status.when, later.status.state) == ("2026-11-19, 03:11", "interrupted")
         end(OTHER, "second")
         assert outcomes() != before
         assert read_status(WORLD.experiment, NIGHT).dag_run_id == "second"
