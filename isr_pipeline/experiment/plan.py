@@ -74,7 +74,8 @@ class Plan(Strict):
         reference: name of the configuration that the others are compared with.
         code_version: of the code that planned: commit and digest of the kernel.
         version: number of the release that planned.
-        run: id of the run that the plan is of; empty in plans of releases before 0.3.0.
+        run: id of the run that the plan is of; ``began``: when it did, UTC. Both are empty in plans
+            of releases before 0.3.0.
         root: of the tables; ``folder``: of everything else, empty: that of the night by its date.
         definition: the experiment as it was read, panel sizes as planned; draw from this.
         format: `FORMAT`.
@@ -94,6 +95,7 @@ class Plan(Strict):
     root: str
     folder: str = ""
     run: str = ""
+    began: str = ""
     definition: Experiment
     format: int = FORMAT
 

@@ -9,7 +9,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.errors import USER_ERRORS, InputError, Refused
 from isr_pipeline.base.files.lock import alone
 from isr_pipeline.base.home import Home
 from isr_pipeline.base.progress import Listener, Say, stages
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.verdicts.baseline import BaselineRecord
     from isr_pipeline.verdicts.ledger import Entry
 
 LINES_MAX = 12
@@ -44,6 +45,7 @@ def accept_baseline(
     who: str | None,
     why: str,
     only: Sequence[str] = (),
+    absorb_unseen: bool = False,
     spark: Callable[[list[str]], None] | None = None,
 ) -> list[str]:
     """Make a night the baseline of its experiment; simulates its confirm panel if need be.
@@ -54,6 +56,7 @@ def accept_baseline(
         who: name of the person; the login name if None.
         why: the reason, in one line.
         only: names of configurations that are accepted alone; empty: all of the night.
+        absorb_unseen: whether a night is accepted that could not be compared with the baseline.
         spark: runs the job `simulate.py` with some arguments, if the confirm panel has to be
             simulated; None: where nights of this machine are.
 
@@ -61,7 +64,8 @@ def accept_baseline(
         A line that says what was accepted, and lines that say which changes it absorbs.
 
     Raises:
-        Refused: the night is not whole, or one of the experiment is being written.
+        Refused: the night is not whole, could not be compared with the baseline, or one of the
+            experiment is being written.
         InputError: no reason is given, or no such configuration.
     """
     from isr_pipeline.report.tracking.log_night import pin_baseline  # noqa: PLC0415 - reads MLflow
@@ -79,7 +83,15 @@ def accept_baseline(
     ):
         say("compares it with the baseline")
         confirm = partial(simulate_confirm, spark, say=say)
-        record = acceptance.accept(experiment, night, who, why, only=only, simulate_confirm=confirm)
+        record = acceptance.accept(
+            experiment,
+            night,
+            who,
+            why,
+            only=only,
+            simulate_confirm=confirm,
+            absorb_unseen=absorb_unseen,
+        )
         say("marks its run in MLflow")
         pin_baseline(experiment)
     entry = record.entry
@@ -101,7 +113,7 @@ def _absorbed(experiment: str, entry: Entry) -> list[str]:
 
     lines = entry.changes()
     if not lines:
-        return list(entry.remarks)
+        return entry.told()
     more = len(lines) - LINES_MAX
     shown = ["absorbed, and not called again:", *(f"  {line}" for line in lines[:LINES_MAX])]
     if more > 0:
@@ -109,7 +121,7 @@ def _absorbed(experiment: str, entry: Entry) -> list[str]:
     entries = ledger.read(experiment)
     summed = [one for one in ledger.compounded(entries) if one.acceptances > 1]
     return [
-        *entry.remarks,
+        *entry.told(),
         *shown,
         *(f"  in all, {one.text}" for one in summed[:LINES_MAX]),
     ]
@@ -186,26 +198,39 @@ def prune(keep: int, experiment: str | None = None) -> Iterator[tuple[str, str]]
     refuse_if_claimed(Home.from_environment(), experiment)
     old = []
     for name in sorted({name for name, _ in nights(experiment)}):
-        accepted = _accepted_nights(name)
-        old += [(name, night) for _, night in nights(name)[:-keep] if night not in accepted]
+        record = _baseline(name)
+        old += [one for one in nights(name)[:-keep] if record is None or not _is_of(record, *one)]
     for name, night in old:
         remove(name, night)
         yield name, night
 
 
-def _accepted_nights(experiment: str) -> frozenset[str]:
-    """Nights that the baseline is made of.
+def _baseline(experiment: str) -> BaselineRecord | None:
+    """What the baseline says of itself.
 
     Raises:
-        Refused: the baseline is damaged, so that nobody can tell which night it was.
+        Refused: it is damaged, so that nobody can tell which night it was.
     """
     from isr_pipeline.verdicts import baseline  # noqa: PLC0415 - reads scipy
 
     try:
-        record = baseline.show(experiment)
+        return baseline.show(experiment)
     except baseline.BaselineDamaged as damage:
         raise Refused(f"{experiment}: {damage}; nothing was removed") from None
-    return record.nights if record else frozenset()
+
+
+def _is_of(record: BaselineRecord, experiment: str, night: str) -> bool:
+    """Whether the baseline is made of a night's run; so it is where nobody can tell."""
+    from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts.record import load_verdict  # noqa: PLC0415
+
+    if night not in {one.night for one in record.acceptances}:
+        return False
+    try:
+        plan = Plan.of_night(experiment, night)
+        return record.is_made_of(plan, load_verdict(experiment, night))
+    except USER_ERRORS:
+        return True
 
 
 def remove(experiment: str, night: str) -> None:

@@ -61,6 +61,7 @@ def begin(
     load_settings()  # what judges is read first: a night that cannot be judged is not simulated
     began = now()
     plan = publication.of_run(make_plan(experiment, check_night(night), panel_size), dag_run_id)
+    plan = plan.model_copy(update={"began": began})
     publication.begin_run(plan, began)
     keep_present(Home.from_environment(), plan.code_version)
     compile_kernel(BEGINS)

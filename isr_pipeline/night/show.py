@@ -142,6 +142,7 @@ def _headline(experiment: str, night: str, *, is_whole: bool) -> str:
 
     How a night is accepted is said of a whole one that is not the baseline already.
     """
+    from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.verdicts import sentences  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.verdicts.record import VerdictDamaged, load_verdict  # noqa: PLC0415
 
@@ -156,7 +157,7 @@ def _headline(experiment: str, night: str, *, is_whole: bool) -> str:
         from isr_pipeline.verdicts import baseline  # noqa: PLC0415 - reads scipy
 
         record = baseline.show_if_whole(experiment)
-        if record and night in record.nights:
+        if record and record.is_made_of(Plan.of_night(experiment, night), verdict):
             return f"{bare}; this night is the baseline now"
     return advised if is_whole else bare
 

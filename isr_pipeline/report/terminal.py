@@ -236,7 +236,7 @@ def baseline_lines(experiment: str, record: BaselineRecord | None) -> Iterator[s
 
 
 def _acceptance(one: Accepted) -> str:
-    return f"night {one.night}, accepted by {one.accepted_by} at {one.accepted_at}: {one.why}"
+    return f"night {one.called}, accepted by {one.accepted_by} at {one.accepted_at}: {one.why}"
 
 
 def ledger_lines(experiment: str, entries: Sequence[Entry]) -> Iterator[str]:
@@ -254,7 +254,7 @@ def ledger_lines(experiment: str, entries: Sequence[Entry]) -> Iterator[str]:
     if not entries:
         yield f"{experiment}: nothing was accepted yet"
     for one in entries:
-        yield f"{one.accepted_at}  night {one.night}, by {one.accepted_by}: {one.why}"
+        yield f"{one.accepted_at}  night {one.called}, by {one.accepted_by}: {one.why}"
         yield from (f"    {line}" for line in one.lines())
     for total in ledger.compounded(entries):
         yield f"in all  {total.text}"

@@ -65,6 +65,7 @@ from isr_pipeline.verdicts.ledger import (
     Absorbed,
     AbsorbedMetrics,
     Entry,
+    Unseen,
     absorbed,
 )
 from isr_pipeline.verdicts.looks import call
@@ -76,9 +77,14 @@ from isr_pipeline.verdicts.record import (
     load_verdict,
     run_again,
 )
+from isr_pipeline.verdicts.sentences import worse_of
+from isr_pipeline.verdicts.unseen import last_compared
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.configurations import Configuration
+
+UNSEEN_SHOWN = 3
+"""Configurations that a refusal names which had got worse."""
 
 ConfirmRunner = Callable[[Plan, tuple[str, ...]], None]
 """Simulates the confirm panel of a plan for some config_ids and puts it into `outcomes`."""
@@ -93,6 +99,7 @@ def accept(
     only: Sequence[str] = (),
     simulate_confirm: ConfirmRunner | None = None,
     version: str | None = None,
+    absorb_unseen: bool = False,
 ) -> BaselineRecord:
     """Make a night, or some configurations of it, the baseline, and add that to the ledger.
 
@@ -106,6 +113,7 @@ def accept(
         simulate_confirm: runs the confirm panel for configurations whose confirm outcomes are not
             there (they are only simulated for what is flagged); None if it cannot be run here.
         version: of the code that runs now; asked of the plan module if None.
+        absorb_unseen: whether a night is accepted that could not be compared with the baseline.
 
     Returns:
         The record written.
@@ -114,8 +122,8 @@ def accept(
         InputError: ``why`` is empty, or the night has no such configuration.
         Refused: the night is not whole, its tables changed since it was judged, pairs of what is
             accepted failed, its confirm outcomes are missing and cannot be computed by the code
-            that made the night, or there is no baseline of the same panel that a configuration
-            could be added to.
+            that made the night, there is no baseline of the same panel that a configuration could
+            be added to, or it could not be compared, and nobody said to absorb that.
     """
     if not why.strip():
         raise InputError("baseline accept", "why", "empty", "a reason, in one line")
@@ -124,6 +132,7 @@ def accept(
     plan = Plan.load(folder / "plan.json")
     chosen = _chosen(plan, only)
     before = _to_be_replaced(plan, chosen) if only else None
+    unseen = _unseen(plan, absorb=absorb_unseen) if before is None else None
     outcomes = _judged_outcomes(plan, verdict)
     _refuse_failed(plan, outcomes, chosen)
     if _without_confirm(plan, outcomes, chosen):
@@ -135,6 +144,8 @@ def accept(
         why=" ".join(why.split()),
         code_version=plan.code_version,
         source=WHOLE_SOURCE,
+        run=plan.run,
+        began=plan.began,
     )
     _complete_ledger(experiment)
     writing = (
@@ -143,6 +154,7 @@ def accept(
         else _beside(before, plan, chosen, accepted, outcomes)
     )
     entry = _entry(plan, accepted, verdict, chosen, outcomes, before=before)
+    entry = entry.model_copy(update={"unseen": unseen})
     record = _write(replace(writing, record=writing.record.model_copy(update={"entry": entry})))
     ledger.append(experiment, entry)
     return record
@@ -173,8 +185,8 @@ def _to_be_replaced(plan: Plan, chosen: tuple[Configuration, ...]) -> Baseline:
     record = baseline.record
     if not _is_of_panels(record, plan):
         raise Refused(
-            f"the baseline of {plan.experiment} (night {record.night}) is of another panel than "
-            f"night {plan.night}; {whole}"
+            f"the baseline of {plan.experiment} (night {record.called}) is of another panel than "
+            f"night {plan.night}: nothing of the two can be compared"
         )
     replaced = _replaced(record, plan, chosen)
     for one in chosen:
@@ -185,6 +197,28 @@ def _to_be_replaced(plan: Plan, chosen: tuple[Configuration, ...]) -> Baseline:
                     "accept both, or the whole night"
                 )
     return baseline
+
+
+def _unseen(plan: Plan, *, absorb: bool) -> Unseen | None:
+    """What to remember of a night that cannot be compared with the baseline; None if it can.
+
+    Raises:
+        Refused: it cannot, and nobody said to accept it all the same.
+    """
+    in_force, damage = _loaded(plan.experiment)
+    if not damage and (in_force is None or _is_of_panels(in_force.record, plan)):
+        return None
+    last = last_compared(plan, in_force.record if in_force else None)
+    unseen = Unseen()
+    if last is not None:
+        unseen = Unseen(last_compared=last.called, worse=tuple(worse_of(last.worse)))
+    if absorb:
+        return unseen
+    why = "which is damaged" if damage else "which is of another panel"
+    raise Refused(
+        f"night {plan.night} of {plan.experiment} was not compared with the baseline, {why}; "
+        f"{'; '.join(unseen.said(UNSEEN_SHOWN))}; to accept it all the same: --absorb-unseen"
+    )
 
 
 def _is_of_panels(record: BaselineRecord, plan: Plan) -> bool:
@@ -362,7 +396,7 @@ def _beside(
     mine = _of_panels(outcomes[outcomes["config_id"].isin([one.config_id for one in chosen])])
     if set(mine.columns) != set(before.outcomes.columns):
         raise Refused(
-            f"the baseline of {plan.experiment} (night {old.night}) has other columns than night "
+            f"the baseline of {plan.experiment} (night {old.called}) has other columns than night "
             f"{plan.night}; accept the whole night: {accept_command(plan.experiment, plan.night)}"
         )
     others = before.outcomes[~before.outcomes["config_id"].isin(replaced)]

@@ -35,7 +35,13 @@ from isr_pipeline.kernels.source import FILE, Source, kernel_of, libraries_here,
 from isr_pipeline.scenarios.panels import PANELS
 from isr_pipeline.verdicts.comparison import PanelOutcomes, panel_rows, together
 from isr_pipeline.verdicts.ledger import Entry
-from isr_pipeline.verdicts.record import Accepted, BaselineNote, accept_command, verdict_of
+from isr_pipeline.verdicts.record import (
+    Accepted,
+    BaselineNote,
+    NightVerdict,
+    accept_command,
+    verdict_of,
+)
 from isr_pipeline.worlds.columns import COUNTED
 
 if TYPE_CHECKING:
@@ -110,10 +116,9 @@ class BaselineRecord(Accepted):
         """Of the whole night first, then of configurations alone."""
         return (self.whole, *(one.alone for one in self.configurations if one.alone is not None))
 
-    @property
-    def nights(self) -> frozenset[str]:
-        """Nights that the baseline is made of."""
-        return frozenset(one.night for one in self.acceptances)
+    def is_made_of(self, plan: Plan, judged: NightVerdict | None) -> bool:
+        """Whether a run was accepted, whole or some configurations of it."""
+        return any(is_of(one, plan, judged) for one in self.acceptances)
 
     @property
     def newest_source(self) -> str:
@@ -179,6 +184,23 @@ class BaselineRecord(Accepted):
                     found[one.config_id] = old.config_id
                     break
         return found
+
+
+def is_of(accepted: Accepted, plan: Plan, judged: NightVerdict | None) -> bool:
+    """Whether a run is the one that was accepted, which another of its date is not.
+
+    A run of a release before 0.3.0 has no id, and tasks of one that has can be done again. So one
+    that was judged after the acceptance is not what was accepted.
+
+    Args:
+        accepted: what was.
+        plan: of the run.
+        judged: its verdict; None if it has none.
+    """
+    if (accepted.night, accepted.run) != (plan.night, plan.run):
+        return False
+    then = judged.baseline if judged else None
+    return then is None or (then.latest_at or then.accepted_at) < accepted.accepted_at
 
 
 @dataclass(frozen=True)
@@ -351,7 +373,7 @@ def examined() -> str:
             again = accept_command(experiment, "NIGHT")
             raise Refused(f"{experiment}: {damage}; accept a night again: {again}") from None
         if baseline is not None:
-            accepted.append(f"{experiment} of {baseline.record.night}")
+            accepted.append(f"{experiment} of {baseline.record.called}")
     return ", ".join(accepted) or "none accepted yet"
 
 
@@ -392,7 +414,7 @@ def baseline_source(record: BaselineRecord, name: str = WHOLE_SOURCE) -> Source:
     """
     if name not in record.digests:
         raise Refused(
-            f"the baseline of {record.experiment} (night {record.night}) was accepted without its "
+            f"the baseline of {record.experiment} (night {record.called}) was accepted without its "
             f"source; accept a night of today's code: {accept_command(record.experiment, 'NIGHT')}"
         )
     file = source_file(name)

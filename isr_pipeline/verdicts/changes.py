@@ -74,7 +74,7 @@ class Changes(BaseModel):
     """``changed.json``.
 
     Attributes:
-        baseline: night that was compared with; empty if there was none.
+        baseline: night that was compared with, with its time; empty if there was none.
         shared: what changed for every configuration.
         configurations: config_id -> what changed in it alone.
     """
@@ -148,7 +148,7 @@ def changes_of(plan: Plan) -> Changes:
     kept = {one.config_id for one in partners.values()}
     gone = [one.name for one in record.configurations if one.config_id not in kept]
     return Changes(
-        baseline=record.night,
+        baseline=record.called,
         shared=(*shared, *map(_removed, gone)),
         configurations={
             one.config_id: changes
@@ -225,7 +225,7 @@ def _configuration(
             kind="configuration", name=one.name, before=accepted.name, after=one.name, text=text
         )
     if accepted.alone is not None:
-        text = f"compared with night {accepted.alone.night}, of which it was accepted alone"
+        text = f"compared with night {accepted.alone.called}, of which it was accepted alone"
         yield Change(kind="configuration", name=one.name, before=accepted.alone.night, text=text)
     yield from setting_changes(
         _resolved(before or plan, accepted.overrides), _resolved(plan, dict(one.overrides))

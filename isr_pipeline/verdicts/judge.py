@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from isr_pipeline.base.errors import Refused
 from isr_pipeline.tables import store
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.baseline import Baseline, baseline_panel, both_sides
@@ -37,12 +38,13 @@ from isr_pipeline.verdicts.record import (
     NightVerdict,
     NotCompared,
     Status,
-    accept_command,
+    load_verdict,
     worst,
 )
 from isr_pipeline.verdicts.reference import against_reference, kept_comparisons, undecided
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
 from isr_pipeline.verdicts.statistics import Floats
+from isr_pipeline.verdicts.unseen import last_compared
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
@@ -70,6 +72,7 @@ def judge_night(plan: Plan) -> NightVerdict:
         TableMissing: the night has no outcomes.
     """
     settings = load_settings()
+    times_asked = _times_asked(plan)
     (plan.place / VERDICT).unlink(missing_ok=True)
     scenarios = panel_rows("scenarios", plan, "regression")
     outcomes = panel_rows("outcomes", plan, "regression")
@@ -91,6 +94,8 @@ def judge_night(plan: Plan) -> NightVerdict:
         tests=power.tests,
         discordant_needed=power.needed,
         baseline=record.note() if record else None,
+        last_compared=last_compared(plan, record) if refusal else None,
+        times_asked=times_asked,
         scenarios=plan.panels["regression"],
         against_reference=against,
         awaits_reference=undecided(plan, against),
@@ -99,6 +104,15 @@ def judge_night(plan: Plan) -> NightVerdict:
     write(plan, verdict)
     write_changes(plan)
     return verdict
+
+
+def _times_asked(plan: Plan) -> int:
+    """How often a night of this date was judged on this panel, with this time."""
+    try:
+        before = load_verdict(plan.experiment, plan.night)
+    except Refused:
+        return 1
+    return before.times_asked + 1 if before.panel_digest == plan.panel_digest else 1
 
 
 def _usable_baseline(plan: Plan) -> tuple[baselines.Baseline | None, NotCompared | None]:
@@ -115,10 +129,10 @@ def _usable_baseline(plan: Plan) -> tuple[baselines.Baseline | None, NotCompared
     ):
         if ours != theirs:
             why = (
-                f"baseline of night {baseline.record.night} is of another {name} panel "
+                f"baseline of night {baseline.record.called} is of another {name} panel "
                 f"({theirs[:12]}, tonight {ours[:12]})"
             )
-            return None, NotCompared(why=why, accept=accept_command(plan.experiment, plan.night))
+            return None, NotCompared(why=why)
     return baseline, None
 
 

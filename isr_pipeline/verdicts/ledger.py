@@ -69,6 +69,36 @@ class Absorbed(BaseModel):
         return _change(metric, self.ratio, self.baseline_value, self.value)
 
 
+class Unseen(BaseModel):
+    """What a person was told who accepted a night that could not be compared with the baseline.
+
+    Attributes:
+        last_compared: the last run that was, by its date and time; empty if none was.
+        worse: what had got worse in it, a line for each configuration.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    last_compared: str = ""
+    worse: tuple[str, ...] = ()
+
+    def said(self, most: int) -> list[str]:
+        """Which run was compared last, and some of what had got worse in it."""
+        if not self.last_compared:
+            return ["no run was compared with it"]
+        more = len(self.worse) - most
+        return [
+            f"the last run that was compared is of {self.last_compared}",
+            *(self.worse[:most] or ("nothing got worse in it",)),
+            *([f"and {counted(more, 'more configuration')}"] if more > 0 else []),
+        ]
+
+    def lines(self) -> list[str]:
+        """That nothing was compared, then what the last run that was had found."""
+        first, *worse = self.said(len(self.worse))
+        return [f"accepted unseen: {first}", *(f"  {one}" for one in worse)]
+
+
 class Entry(Accepted):
     """One acceptance, one line of the ledger.
 
@@ -79,6 +109,8 @@ class Entry(Accepted):
             without a change have no metrics.
         removed: configurations of the earlier baseline that were no longer part of the night.
         remarks: what else whoever reads the sums must know, a line each.
+        unseen: what was named where the night could not be compared, and it was accepted all the
+            same; None if it could be.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -88,10 +120,15 @@ class Entry(Accepted):
     absorbed: dict[str, dict[str, Absorbed]]
     removed: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    unseen: Unseen | None = None
+
+    def told(self) -> list[str]:
+        """What was not compared, and what else whoever reads the sums must know."""
+        return [*self.remarks, *(self.unseen.lines() if self.unseen else ())]
 
     def lines(self) -> list[str]:
-        """What is said of the acceptance: remarks, then its changes."""
-        return [*self.remarks, *self.changes()]
+        """What is said of the acceptance: what must be known of it, then its changes."""
+        return [*self.told(), *self.changes()]
 
     def changes(self) -> list[str]:
         """What the acceptance changes, one line a configuration."""

@@ -318,11 +318,11 @@ class NotCompared(_Record):
 
     Attributes:
         why: one line.
-        accept: command that accepts the night, where that mends it; else empty.
     """
 
+    model_config = ConfigDict(frozen=True, extra="ignore")  # older ones had more
+
     why: str
-    accept: str = ""
 
 
 class ConfigVerdict(_Record):
@@ -527,14 +527,38 @@ class StageVerdict(_Record):
     answered: int = 0
 
 
+def run_called(night: str, began: str) -> str:
+    """The date of a run with its time (UTC), which tells it from others of that date.
+
+    ``2026-11-28, 03:11``; with another day where it was run for a past date.
+    """
+    if not began:
+        return night
+    day, time = began[:10], began[11:16]
+    return f"{night}, {time}" if day == night else f"{night}, run {day} {time}"
+
+
 class Accepted(_Record):
-    """Which night was accepted, by whom, when (UTC) and why, and which code made it."""
+    """Which run was accepted, by whom, when (UTC) and why, and which code made it.
+
+    Attributes:
+        night: its date, of which there may be later runs.
+        run: its id; ``began``: when it did (UTC). Both are empty in what a release before 0.3.0
+            accepted.
+    """
 
     night: str
     accepted_by: str
     accepted_at: str
     why: str
     code_version: str
+    run: str = ""
+    began: str = ""
+
+    @property
+    def called(self) -> str:
+        """See :func:`run_called`."""
+        return run_called(self.night, self.began)
 
     def accepted_fields(self) -> dict[str, Any]:
         """These fields alone."""
@@ -552,6 +576,26 @@ class BaselineNote(Accepted):
     latest_at: str = ""
 
 
+class LastCompared(_Record):
+    """The last run that was compared with the baseline that a night could not be compared with.
+
+    Attributes:
+        night: its date; ``began``: when the run did (UTC), empty if nobody knows.
+        latest_at: of that baseline, as in :class:`BaselineNote`.
+        worse: its configurations that got worse or may have, with those metrics alone.
+    """
+
+    night: str
+    began: str
+    latest_at: str
+    worse: tuple[ConfigVerdict, ...]
+
+    @property
+    def called(self) -> str:
+        """See :func:`run_called`."""
+        return run_called(self.night, self.began)
+
+
 class NightVerdict(_Record):
     """Everything that is said of a night.
 
@@ -565,6 +609,8 @@ class NightVerdict(_Record):
         awaits_reference: those that were asked about, are undecided against the reference, and
             await such a stage.
         baseline: what was compared with; None if nothing was ever accepted.
+        last_compared: of a night that could not be compared with the baseline, the last that was.
+        times_asked: how often a night of this date was judged on this panel, this one counted.
         outcomes_digest: digest of the regression outcomes that were judged.
         scenarios: of the standing panel.
         stages: of further scenarios, in order; none if nothing was open.
@@ -591,12 +637,19 @@ class NightVerdict(_Record):
     stopped: str = ""
     against_reference: tuple[AgainstReference, ...] = ()
     awaits_reference: tuple[str, ...] = ()
+    last_compared: LastCompared | None = None
+    times_asked: int = 1
     format: int = FORMAT
 
     @property
     def awaiting(self) -> tuple[str, ...]:
         """config_ids that await further scenarios, against the baseline or the reference."""
         return tuple(dict.fromkeys((*self.awaits_confirm, *self.awaits_reference)))
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether any of its configurations was compared with the baseline."""
+        return any(one.baseline_config_id is not None for one in self.configurations)
 
     @property
     def scenarios_used(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, groupby
 
 from isr_pipeline.base.files.words import counted
@@ -37,6 +37,7 @@ from isr_pipeline.verdicts.record import (
 )
 from isr_pipeline.worlds.columns import METRICS
 
+SAID_WORSE = (Status.REGRESSED, Status.SUSPECT)
 IDENTICAL = "bit-identical outcomes"
 NOT_RULED_OUT = "and a rise that matters is not ruled out"
 
@@ -48,8 +49,8 @@ def headline(verdict: NightVerdict, *, advice: bool = True) -> str:
 
     Args:
         verdict: of the night.
-        advice: whether it says how the night is accepted where no baseline can be compared with it;
-            one that is not whole cannot be.
+        advice: whether it says how a night is accepted where none was yet; one that is not whole
+            cannot be.
     """
     counts = verdict.counts()
     total = len(verdict.configurations)
@@ -57,17 +58,13 @@ def headline(verdict: NightVerdict, *, advice: bool = True) -> str:
     for status in WORST_FIRST:
         if count := counts[status]:
             subject = f"{count} of {total} configurations" if not parts else str(count)
-            parts.append(f"{subject} {_words(status, verdict, advice=advice)}")
+            parts.append(f"{subject} {_words(status, verdict)}")
     parts += [_beside(status, verdict.configurations) for status in WORST_FIRST]
     if counts[Status.BASELINE] == total:
-        accept = accept_command(verdict.experiment, verdict.night) if advice else ""
-        parts = [f"no baseline accepted yet ({total} configurations){_advised(accept)}"]
+        parts = [f"no baseline accepted yet ({total} configurations)"]
+        if advice:
+            parts += [f"accept this night: {accept_command(verdict.experiment, verdict.night)}"]
     return "; ".join(part for part in (*parts, verdict.stopped) if part)
-
-
-def _advised(accept: str) -> str:
-    """How a night is accepted; nothing without a command."""
-    return f"; accept this night: {accept}" if accept else ""
 
 
 def _beside(status: Status, configurations: tuple[ConfigVerdict, ...]) -> str:
@@ -82,7 +79,7 @@ def _beside(status: Status, configurations: tuple[ConfigVerdict, ...]) -> str:
     return f"{subject} also improved on {_on(Status.IMPROVED, better)}"
 
 
-def _words(status: Status, verdict: NightVerdict, *, advice: bool) -> str:
+def _words(status: Status, verdict: NightVerdict) -> str:
     having = tuple(one for one in verdict.configurations if one.status is status)
     named = _on(status, having)
     match status:
@@ -93,7 +90,7 @@ def _words(status: Status, verdict: NightVerdict, *, advice: bool) -> str:
         case Status.IMPROVED | Status.UNDECIDED:
             return f"{status} on {named}"
         case Status.NO_DATA:
-            reasons = {reason(one, advice=advice) for one in having}
+            reasons = {reason(one) for one in having}
             return f"without data ({reasons.pop()})" if len(reasons) == 1 else "without data"
         case Status.BASELINE:
             return "new, without a baseline"
@@ -111,10 +108,21 @@ def _on(status: Status, configurations: Iterable[ConfigVerdict]) -> str:
 
 
 def worse(verdict: NightVerdict) -> list[str]:
-    """What got worse, a line for each configuration: its verdict, each metric, by how much."""
+    """What got worse, a line for each configuration: its verdict, each metric, by how much.
+
+    Of a night that could not be compared, what had got worse in the last run that was.
+    """
+    last = verdict.last_compared
+    if last is None:
+        return worse_of(verdict.configurations)
+    return [f"last compared, night {last.called}: {one}" for one in worse_of(last.worse)]
+
+
+def worse_of(configurations: Sequence[ConfigVerdict]) -> list[str]:
+    """What got worse of some configurations, a line each."""
     lines = []
-    for status in (Status.REGRESSED, Status.SUSPECT):
-        for one in verdict.configurations:
+    for status in SAID_WORSE:
+        for one in configurations:
             metrics = worst_first([each for each in one.metrics if each.status is status])
             said = "; ".join(map(change, metrics))
             lines += [f"{status}: {one.name}: {said}"] if said else []
@@ -212,16 +220,15 @@ def _rank(metric: str) -> int:
 # -- a configuration and its metrics --------------------------------------------------------------
 
 
-def reason(one: ConfigVerdict, *, advice: bool = True, room: float = math.inf) -> str:
+def reason(one: ConfigVerdict, *, room: float = math.inf) -> str:
     """Why a configuration has its status: the metrics that have it, and those that improved.
 
     Args:
         one: the configuration.
-        advice: see :func:`headline`.
         room: characters from which on no further metric is told, but how many there are.
     """
     if one.not_compared is not None:
-        said = one.not_compared.why + _advised(one.not_compared.accept if advice else "")
+        said = one.not_compared.why
     elif one.changed:
         others = ", ".join(label(name) for name in one.changed)
         said = f"tested metrics are bit-identical; changed: {others}"

@@ -79,6 +79,8 @@ class World:
     panel_digest: str = "a" * 64
     confirm_digest: str = "b" * 64
     code_version: str = "1234abc"
+    run: str = ""
+    began: str = ""
     budget: int = 0
     asked: bool = False
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -133,6 +135,8 @@ class World:
             reference=self.names[0],
             code_version=self.code_version,
             version="0.2.0",
+            run=self.run,
+            began=self.began,
             root=Home.from_environment().root,
             definition=_definition().model_copy(
                 update={

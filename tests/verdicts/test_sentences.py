@@ -148,14 +148,13 @@ class TestConfigurations:
         """What decides, then what improved, then why it was stopped; no sentence is cut."""
         better = verdict(Finding.FALL, metric=OFFLINE, status=Status.IMPROVED)
         rounding = [verdict(Finding.ROUNDING, status=Status.OK)] * 3
-        away = configuration(Status.NO_DATA, not_compared=NotCompared(why="so", accept="do it"))
+        away = configuration(Status.NO_DATA, not_compared=NotCompared(why="so"))
         approved(
             [
                 reason(configuration(Status.SUSPECT, better, verdict(status=Status.SUSPECT))),
                 reason(configuration(Status.OK, *rounding), room=40),
                 reason(configuration(Status.SUSPECT, verdict(), stopped="stopped by hand")),
-                reason(away, advice=True),
-                reason(away, advice=False),
+                reason(away),
             ]
         )
 

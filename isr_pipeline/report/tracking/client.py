@@ -33,6 +33,9 @@ PREFIX, DEFAULT_PREFIX = "ISR_PIPELINE_MLFLOW_PREFIX", "isr-pipeline/"
 OWN_TAG = "isr_pipeline"
 """Tag of an MLflow experiment that is ours; its value is the name in ``config/experiments``."""
 
+BASELINE_TAG, ACCEPTED = "baseline", "accepted"
+"""Tag of a night's parent run that is the baseline, or was, and its value while it is."""
+
 MOST_RUNS = 1_000
 """Page size of a search; a night has some tens of runs."""
 
@@ -180,6 +183,8 @@ def _first_words(problem: Exception) -> str:
 def delete_night(experiment: str, night: str) -> int:
     """Remove every run of one night: its parent, its children, debris of attempts.
 
+    That of the baseline stays with its children, where a later run of its date replaced it.
+
     Returns:
         Number of runs removed.
 
@@ -188,6 +193,12 @@ def delete_night(experiment: str, night: str) -> int:
     """
     client = connect()
     with refused_in_one_line():
-        runs = [run.info.run_id for run in find_runs(client, experiment, night=night)]
+        found = find_runs(client, experiment, night=night)
+        kept = {run.info.run_id for run in found if run.data.tags.get(BASELINE_TAG) == ACCEPTED}
+        runs = [
+            run.info.run_id
+            for run in found
+            if kept.isdisjoint((run.info.run_id, run.data.tags.get("mlflow.parentRunId")))
+        ]
         remove_runs(client, runs)
     return len(runs)

@@ -12,6 +12,7 @@ import json
 import math
 import os
 import time
+from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -20,6 +21,8 @@ from isr_pipeline.base.storage.places import at_hand, modified_s
 from isr_pipeline.experiment.file import dag_id_of
 from isr_pipeline.report.tracking import names, pages, trend
 from isr_pipeline.report.tracking.client import (
+    ACCEPTED,
+    BASELINE_TAG,
     connect,
     experiment_id,
     find_runs,
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.verdicts.baseline import BaselineRecord
     from isr_pipeline.verdicts.record import AgainstReference
 
 NIGHT_FILES = (
@@ -61,7 +65,6 @@ CHANGES_SHOWN = 12
 COMPARED_MAX = 40
 """Configurations that one page of MLflow shows side by side: an address has an end."""
 
-BASELINE_TAG = "baseline"
 NOTE_TAG = "mlflow.note.content"
 
 
@@ -198,10 +201,10 @@ def find_parent(client: MlflowClient, experiment: str, night: str) -> str | None
 
 
 def pin_baseline(experiment: str) -> str | None:
-    """Mark the accepted night's parent run with who, when and why, and unmark every other.
+    """Mark the accepted run's parent with who, when and why, and unmark every other.
 
     Returns:
-        Run id of the parent that is now marked; None if that night is not in the store.
+        Run id of the parent that is now marked; None if that run is not in the store.
 
     Raises:
         Refused: the store cannot be written.
@@ -465,19 +468,33 @@ def _links(
     }
 
 
+def _run_of(client: MlflowClient, record: BaselineRecord) -> str | None:
+    """Run id of the parent of what was accepted whole, which a later run may have replaced.
+
+    A run that began after the acceptance is another one, though it be of the same date.
+    """
+    accepted_s = datetime.fromisoformat(record.accepted_at).timestamp()
+    same = {"dag_run_id": record.run} if record.run else {}
+    for run in find_runs(client, record.experiment, night=record.night, kind="night", **same):
+        is_whole = run.data.tags["status"] in (names.COMPLETE, names.REPLACED)
+        if is_whole and run.info.start_time // 1_000 <= accepted_s:
+            return str(run.info.run_id)
+    return None
+
+
 def _pin(client: MlflowClient, experiment: str) -> str | None:
     try:
         record = baselines.show(experiment)
     except baselines.BaselineDamaged:
         return None
-    accepted = None if record is None else find_parent(client, experiment, record.night)
-    for run in find_runs(client, experiment, **{BASELINE_TAG: "accepted"}):
+    accepted = None if record is None else _run_of(client, record)
+    for run in find_runs(client, experiment, **{BASELINE_TAG: ACCEPTED}):
         if run.info.run_id != accepted:
             client.set_tag(run.info.run_id, BASELINE_TAG, "former")
     if accepted is None or record is None:
         return None
     for name, value in {
-        BASELINE_TAG: "accepted",
+        BASELINE_TAG: ACCEPTED,
         "baseline_accepted_by": record.accepted_by,
         "baseline_accepted_at": record.accepted_at,
         "baseline_why": record.why,

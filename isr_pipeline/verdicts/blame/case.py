@@ -194,7 +194,7 @@ def _baseline(plan: Plan, judged: NightVerdict, verdict: ConfigVerdict) -> Basel
         )
     if baseline.record.panel_digest != plan.panel_digest:
         raise Refused(
-            f"the baseline of {plan.experiment} (night {baseline.record.night}) is of another "
+            f"the baseline of {plan.experiment} (night {baseline.record.called}) is of another "
             f"panel than night {plan.night}: no scenario is in both"
         )
     if verdict.baseline_config_id is None:
@@ -203,13 +203,13 @@ def _baseline(plan: Plan, judged: NightVerdict, verdict: ConfigVerdict) -> Basel
     partner = verdict.baseline_config_id
     known = partner in {one.config_id for one in now.configurations}
     accepted = now.acceptance(partner) if known else now.whole
-    if accepted.night == plan.night:
+    if baselines.is_of(accepted, plan, judged):
         raise Refused(_itself(plan))
     then = judged.baseline
     if not known or (then and accepted.accepted_at > (then.latest_at or then.accepted_at)):
         raise Refused(
             f"{verdict.name} was compared with another baseline than that of night "
-            f"{accepted.night}, which was accepted since; {run_again(plan.experiment, plan.night)}"
+            f"{accepted.called}, which was accepted since; {run_again(plan.experiment, plan.night)}"
         )
     return baseline
 
@@ -218,18 +218,18 @@ def _not_compared(
     plan: Plan, judged: NightVerdict, verdict: ConfigVerdict, baseline: Baseline
 ) -> str:
     """Why a night's configuration has no partner, though there is a baseline now."""
-    accepted = baseline.record.night
     if verdict.status is not Status.BASELINE:
         return f"{verdict.name} was not compared with the baseline: {reason(verdict)}"
-    if accepted == plan.night:
+    if baselines.is_of(baseline.record.whole, plan, judged):
         return _itself(plan)
     if judged.baseline is not None:
         return (
             f"{verdict.name} is new: the baseline of {plan.experiment} "
-            f"(night {judged.baseline.night}) had no such configuration"
+            f"(night {judged.baseline.called}) had no such configuration"
         )
     return (
-        f"night {plan.night} of {plan.experiment} was judged before night {accepted} was accepted; "
+        f"night {plan.night} of {plan.experiment} was judged before night "
+        f"{baseline.record.called} was accepted; "
         f"{run_again(plan.experiment, plan.night)}"
     )
 
