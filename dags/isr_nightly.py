@@ -5,7 +5,8 @@ on Spark, refuses bad data, compares with the accepted baseline and says in MLfl
 which configuration got worse, and how sure that is. Each file of `config/experiments` has a DAG of
 this kind; its `schedule` says when it runs.
 
-**Run it**: *Trigger*; an empty *night* means the run's own date (UTC).
+**Run it**: *Trigger*; an empty *night* means the run's own date (UTC). Name another date by
+*night*, never by a *Logical date* to come: Airflow begins no task of such a run, and no other run.
 **Backfill**: any dates, in any order; a night run again is replaced, tables and MLflow runs. It
 needs no parameter.
 
@@ -27,6 +28,8 @@ needs no parameter.
   about the rules or the code, not about the pipeline: read the night's report. If the change is
   meant, accept the night as the new baseline with the DAG `isr_baseline_accept`.
 * **Ended by hand**: mark the run as failed; `gate` still runs, and gives the night free.
+* **A run's logical date is to come**: mark its task `gate` as failed, then the run; in the Airflow
+  of `make ui` the run alone is enough. `isr-pipeline doctor` names such a run.
 * **A Spark task timed out**: its limit is fifteen minutes, and three times what one core would
   need for the night by force. It hung, or other work has the cluster. It is tried twice.
 * **Worry** when `simulate` shows no new progress line for five minutes.
@@ -79,8 +82,10 @@ PLAN = "{{ ti.xcom_pull(task_ids='plan', key='plan') }}"
 def plan(experiment: str, **context: Any) -> list[list[str]]:
     """Read the experiment file, refuse mistakes, fix the night; return arguments by shard."""
     from isr_pipeline.night.life import begin  # noqa: PLC0415
+    from isr_pipeline.night.status import check_has_come  # noqa: PLC0415
 
     check_params(context, NIGHT_PARAMS)
+    check_has_come(night_of(context), "params", "night")
     check_ground()
     with claimed(context, first=True):
         file, shards = begin(

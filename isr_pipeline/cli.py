@@ -227,11 +227,11 @@ def night_run(
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
     from isr_pipeline.experiment.stages import PANEL_SIZE_MAX  # noqa: PLC0415
     from isr_pipeline.night.show import show  # noqa: PLC0415
-    from isr_pipeline.night.status import check_night  # noqa: PLC0415
+    from isr_pipeline.night.status import check_has_come  # noqa: PLC0415
     from isr_pipeline.report.terminal import print_night  # noqa: PLC0415
     from isr_pipeline.verdicts.quantities import load_settings  # noqa: PLC0415
 
-    date = check_night(night) if night else datetime.now(UTC).date().isoformat()
+    date = check_has_come(night) if night else datetime.now(UTC).date().isoformat()
     if panel_size is not None and not 1 <= panel_size <= PANEL_SIZE_MAX:
         raise InputError("--panel-size", "", panel_size, f"1..{PANEL_SIZE_MAX}")
     load_experiment(experiment)

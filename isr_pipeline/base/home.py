@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +87,11 @@ class Home:
         return self.path / "locks"
 
     @property
+    def airflow_lock(self) -> Path:
+        """Held by the program that runs Airflow here; says which, its ports and its process."""
+        return self.locks / "airflow.lock"
+
+    @property
     def numba_cache(self) -> Path:
         """Compiled kernels, one folder per digest of the kernel's sources."""
         return self.path / "numba"
@@ -136,13 +142,37 @@ def config_dir() -> Path:
     return Path(named) if named else homes if homes.is_dir() else SHIPPED / "config"
 
 
+def port_variable(program: str) -> str:
+    """Environment variable that names the port of a program of ``make ui``."""
+    return f"ISR_PIPELINE_{program.upper()}_PORT"
+
+
+def served_port(home: Home, program: str) -> int:
+    """Port where a program of ``make ui`` is found: of the one that runs, else the one wanted.
+
+    Raises:
+        InputError: none runs, and the variable holds no port number.
+    """
+    from isr_pipeline.base.processes import process_exists  # noqa: PLC0415 - psutil
+
+    try:
+        holder = json.loads(home.airflow_lock.read_text())
+        port = int(holder["ports"][program])
+        # One that was killed has left its words.
+        if process_exists(int(holder["pid"]), float(holder["began_s"])):
+            return port
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # nobody runs, or `make nightly`, which serves no pages
+    return ui_port(program)
+
+
 def ui_port(program: str) -> int:
-    """Port of a program of ``make ui``.
+    """Port that a program of ``make ui`` is to have.
 
     Raises:
         InputError: the variable holds no port number.
     """
-    variable = f"ISR_PIPELINE_{program.upper()}_PORT"
+    variable = port_variable(program)
     text = os.environ.get(variable) or str(UI_PORTS[program])
     if not text.isdigit() or not 1024 <= int(text) <= 65535:
         raise InputError(variable, "", text, "a port from 1024 to 65535")

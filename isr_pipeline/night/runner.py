@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import sys
 import time
@@ -15,12 +14,20 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from isr_pipeline.base.errors import LINE_MAX, Refused, shortened
-from isr_pipeline.base.home import Home, ui_port
+from isr_pipeline.base.home import Home
 from isr_pipeline.base.progress import PassingLine, is_progress
 from isr_pipeline.experiment.file import DAG_PREFIX, dag_id_of, experiment_of
 from isr_pipeline.night import notify, stack, supervisor
 from isr_pipeline.night.airflow.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
-from isr_pipeline.night.airflow.airflow_rest import ENDED, Rest, Silent, rest_of
+from isr_pipeline.night.airflow.airflow_rest import (
+    ENDED,
+    Rest,
+    Silent,
+    has_begun,
+    rest_of,
+    rest_of_ui,
+)
+from isr_pipeline.night.airflow.waiting import hanging, why_not_begun
 from isr_pipeline.night.doctor import AIRFLOW
 from isr_pipeline.night.life import interrupt
 from isr_pipeline.night.preconditions import check_night_can_start
@@ -32,7 +39,9 @@ PROGRAM = "isr_pipeline.night.airflow.dag_test"
 
 NIGHTLY, UI = "make nightly", "make ui"
 POLL_SECONDS = 0.5
-QUEUED_SECONDS = 15.0
+PATIENT_SECONDS = 15.0
+"""For Airflow to begin a run, before it is asked why it does not."""
+
 SILENT_SECONDS_MAX = 120.0
 READ_SECONDS_MAX = 60.0
 """For Airflow to read the DAG files again."""
@@ -85,7 +94,7 @@ def run_night(
     home = Home.from_environment()
     check_night_can_start(home, stack.wanted_master(spark_master))
     notify.configured()  # refused now, not when the night has run
-    conf = {"panel_size": panel_size, "fail_on_regression": fail_on_regression}
+    conf = {"night": night, "panel_size": panel_size, "fail_on_regression": fail_on_regression}
     lock = AirflowLock(home)
     stack.stop_on_signals()
     try:
@@ -96,7 +105,7 @@ def run_night(
     except KeyboardInterrupt:
         raise Interrupted("stopped while waiting") from None
     except Silent as silent:
-        raise Refused(f"Airflow does not answer: {silent}") from None
+        raise Refused(f"Airflow does not answer at {silent}") from None
     finally:
         lock.release()
 
@@ -157,15 +166,19 @@ class _Run:
         self._shown: set[tuple[str, str, int]] = set()
         self._programs: list[Program] = []
         self._heard = time.monotonic()
-        self._patient_until = self._heard + QUEUED_SECONDS
+        self._why = ""
+        self._ask_why_at = self._heard + PATIENT_SECONDS
 
     def in_ui(self) -> bool:
         """Hand the run to the Airflow of `make ui`, and follow it; returns whether it succeeded."""
         print_line("`make ui` is running: the run goes to its Airflow")
-        rest = rest_of(self._home, ui_port("airflow"))
+        rest = rest_of_ui(self._home)
         _read_again(rest, self._dag_id)
         rest.ask("PATCH", f"dags/{self._dag_id}?update_mask=is_paused", {"is_paused": False})
-        body = {"dag_run_id": self._run_id, "logical_date": self._moment, "conf": self._conf}
+        for line in hanging(rest, self._dag_id):
+            print_line(line)
+        # Airflow begins no run whose logical date is to come: the night is a parameter.
+        body = {"dag_run_id": self._run_id, "logical_date": None, "conf": self._conf}
         rest.ask("POST", f"dags/{self._dag_id}/dagRuns", body)
         return self._to_its_end(rest)
 
@@ -233,14 +246,14 @@ class _Run:
         # Asked before the tasks are, or the last of them would not be told.
         over = bool(self._programs) and not self._programs[-1].runs()
         run = rest.run(self._dag_id, self._run_id)
-        for task in rest.task_instances(self._dag_id, self._run_id) if run else ():
+        tasks = rest.task_instances(self._dag_id, self._run_id) if run else []
+        for task in tasks:
             if task["state"] and task["state"] not in QUIET_TASKS:
                 self._show_task(rest, task)
         self._tail.read()
         state = str(run["state"]) if run else "none"
-        if state == "queued" and time.monotonic() > self._patient_until:
-            self._patient_until = math.inf
-            print_line("queued: Airflow is busy with another night, waiting for it")
+        if run and state not in ENDED and not has_begun(tasks):
+            self._say_why_not_begun(rest, run)
         if over and state not in ENDED:
             self._give_up(rest)
             raise Refused(
@@ -248,6 +261,16 @@ class _Run:
                 f"its messages are in {self._log}"
             )
         return state
+
+    def _say_why_not_begun(self, rest: Rest, run: dict[str, Any]) -> None:
+        """Say now and then why Airflow does not begin the run, if that has changed."""
+        if time.monotonic() < self._ask_why_at:
+            return
+        self._ask_why_at = time.monotonic() + PATIENT_SECONDS
+        why = why_not_begun(rest, run, rest.active_runs(self._dag_id))
+        if why and why != self._why:
+            self._why = why
+            print_line(f"not begun yet: {why}")
 
     def _give_up(self, rest: Rest) -> None:
         """End the run and everything below it, and remove what it was writing."""

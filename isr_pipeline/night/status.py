@@ -99,6 +99,19 @@ def check_night(text: str, where: str = "--night") -> str:
         raise InputError(where, "", text or "empty", "a date, YYYY-MM-DD") from None
 
 
+def check_has_come(text: str, source: str = "--night", field: str = "") -> str:
+    """Return the date of a night that may be run.
+
+    Raises:
+        InputError: it is still to come, or no date of the form YYYY-MM-DD.
+    """
+    night = check_night(text, source)
+    today = datetime.now(UTC).date().isoformat()
+    if night > today:
+        raise InputError(source, field, night, f"today ({today}, UTC) or an earlier date")
+    return night
+
+
 def write_status(folder: Place, status: Status) -> None:
     """Replace the ``status.json`` of a run's folder."""
     write_whole(folder / STATUS, json.dumps(asdict(status), indent=1) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -11,11 +12,12 @@ import urllib.request
 from typing import TYPE_CHECKING, NoReturn
 
 from isr_pipeline.base.errors import Refused
-from isr_pipeline.base.home import UI_PORTS, Home, ui_port
+from isr_pipeline.base.home import UI_PORTS, Home, port_variable, ui_port
 from isr_pipeline.experiment.file import DAG_PREFIX
 from isr_pipeline.night import stack, supervisor
 from isr_pipeline.night.airflow.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.night.airflow.airflow_rest import ADMIN, Rest, Silent, admin_password, rest_of
+from isr_pipeline.night.airflow.waiting import end_marked
 from isr_pipeline.night.preconditions import check_night_can_start
 from isr_pipeline.night.runner import end_killed
 from isr_pipeline.report.tracking.pages import VIEW, logged_experiments
@@ -29,6 +31,10 @@ READY_SECONDS_MAX = 180.0
 ACCEPT_DAG_ID = "isr_baseline_accept"
 DAGS_SECONDS_MAX = 60.0
 """For Airflow's first reading of the DAG files, once it answers."""
+
+
+MARKED_SECONDS = 10.0
+"""After which a run that a person marked as failed is looked for."""
 
 
 class _EndedError(Exception):
@@ -84,7 +90,7 @@ def serve() -> int:
         elif mine and (paused := rest.paused_schedules(DAG_PREFIX)):
             _print_line(f"scheduled, but paused: {', '.join(paused)}; switch them on in Airflow")
         _print_line("Ctrl-C stops both")
-        _watch(programs)
+        _watch(programs, rest if mine else None)
     except KeyboardInterrupt:
         return 0
     except (_EndedError, Silent) as ended:
@@ -108,7 +114,7 @@ def _check_ports(ports: dict[str, int]) -> None:
     """
     for name, port in ports.items():
         if stack.port_in_use(port):
-            variable = f"ISR_PIPELINE_{name.upper()}_PORT"
+            variable = port_variable(name)
             raise Refused(
                 f"port {port} for {name} is in use; choose another: {variable}={port + 1} make ui"
             )
@@ -195,9 +201,20 @@ def _print_how_to_use(home: Home, ports: dict[str, int]) -> None:
         _print_line(f"         {name}: {mlflow}/#/experiments/{known}/runs?{VIEW}")
 
 
-def _watch(programs: list[Program]) -> NoReturn:
+def _watch(programs: list[Program], rest: Rest | None) -> NoReturn:
+    """Wait until a program ends.
+
+    Raises:
+        _EndedError: one has.
+    """
+    look_at = 0.0
     while True:
         _check_alive(programs)
+        if rest and time.monotonic() > look_at:
+            look_at = time.monotonic() + MARKED_SECONDS
+            with contextlib.suppress(Refused, Silent):  # busy: it is asked again
+                for run in end_marked(rest, DAG_PREFIX):
+                    _print_line(f"run {run['dag_run_id']} of {run['dag_id']}: ended, as marked")
         time.sleep(1)
 
 

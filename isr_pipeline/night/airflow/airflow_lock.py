@@ -12,6 +12,8 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from isr_pipeline.base.processes import began_s
+
 if TYPE_CHECKING:
     from isr_pipeline.base.home import Home
 
@@ -23,7 +25,7 @@ class AirflowLock:
     """The right to run Airflow's scheduler on a home, held while the object is open."""
 
     def __init__(self, home: Home) -> None:
-        self._path = home.locks / "airflow.lock"
+        self._path = home.airflow_lock
         self._file: Any = None
 
     def try_hold(self, program: str, **facts: object) -> bool:
@@ -42,7 +44,8 @@ class AirflowLock:
             return False
         self._file = file
         file.truncate(0)
-        file.write(json.dumps({"program": program, "pid": os.getpid(), **facts}))
+        process = {"pid": os.getpid(), "began_s": began_s(os.getpid())}
+        file.write(json.dumps({"program": program, **process, **facts}))
         file.flush()
         return True
 

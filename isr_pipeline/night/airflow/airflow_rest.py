@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import port_variable, served_port
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from isr_pipeline.base.home import Home
@@ -47,10 +48,12 @@ class Rest:
     Args:
         address: of its web server, without a slash at the end.
         login: gives user and password, once something is asked that needs them.
+        named: what names the address, for who is told that nothing answers there.
     """
 
-    def __init__(self, address: str, login: Callable[[], tuple[str, str]]) -> None:
+    def __init__(self, address: str, login: Callable[[], tuple[str, str]], named: str = "") -> None:
         self.address = address
+        self._named = named
         self._login = login
         self._token = ""
         here = urlsplit(address).hostname in ("127.0.0.1", "localhost")
@@ -122,16 +125,43 @@ class Rest:
     def fail(self, dag_id: str, run_id: str) -> None:
         """Mark a run, and its tasks that have not ended, as failed: nothing resumes it.
 
-        A scheduler still runs its gate.
+        A scheduler still runs its gate, unless nothing of the run has begun: Airflow might keep
+        that gate waiting for as long as the run.
         """
-        self.ask("PATCH", _run(dag_id, run_id), {"state": "failed"})
+        if has_begun(self.task_instances(dag_id, run_id)):
+            self._mark_failed(dag_id, run_id)
+        else:
+            self.fail_without_scheduler(dag_id, run_id)
 
     def fail_without_scheduler(self, dag_id: str, run_id: str) -> None:
         """Mark a run as failed, and its gate, which nothing is there to run."""
         for one in self.task_instances(dag_id, run_id):
             if one["task_id"] == GATE and one["state"] not in ENDED:
                 self.ask("PATCH", _task(dag_id, run_id, GATE), {"new_state": "failed"})
-        self.fail(dag_id, run_id)
+        self._mark_failed(dag_id, run_id)
+
+    def _mark_failed(self, dag_id: str, run_id: str) -> None:
+        self.ask("PATCH", _run(dag_id, run_id), {"state": "failed"})
+
+    def active_runs(self, prefix: str) -> list[Any]:
+        """Runs that are queued or running, the oldest first.
+
+        Args:
+            prefix: how ids of their DAGs begin.
+        """
+        states = "state=queued&state=running&order_by=id&limit=100"
+        runs = self.ask("GET", f"dags/~/dagRuns?{states}")["dag_runs"]
+        return [one for one in runs if one["dag_id"].startswith(prefix)]
+
+    def not_begun(self, dag_id: str, run_id: str, task_id: str) -> list[Any]:
+        """Names and reasons of what keeps Airflow from beginning a task."""
+        answer = self.ask("GET", f"{_task(dag_id, run_id, task_id)}/dependencies")
+        return list(answer["dependencies"]) if answer else []
+
+    def import_errors(self) -> list[str]:
+        """A line for each file of DAGs that cannot be read."""
+        found = self.ask("GET", "importErrors?limit=100")["import_errors"]
+        return [f"{one['filename']}: {one['stack_trace'].strip()}" for one in found]
 
     def paused_schedules(self, prefix: str) -> list[str]:
         """Names of DAGs that have a schedule and are paused.
@@ -185,7 +215,15 @@ class Rest:
             said = " ".join(error.read().decode(errors="replace").split())[:300]
             raise Refused(f"Airflow: {method} {path}: {error.code} {said}") from None
         except (OSError, http.client.HTTPException) as error:
-            raise Silent(str(error)) from None
+            reason = getattr(error, "reason", error)
+            said = str(getattr(reason, "strerror", None) or reason).lower()
+            named = f"; {self._named}" if self._named else ""
+            raise Silent(f"{self.address} ({said}){named}") from None
+
+
+def has_begun(tasks: Iterable[Any]) -> bool:
+    """Whether any task of a run was ever started."""
+    return any(one["start_date"] for one in tasks)
 
 
 def _run(dag_id: str, run_id: str) -> str:
@@ -199,6 +237,17 @@ def _task(dag_id: str, run_id: str, task_id: str) -> str:
 def rest_of(home: Home, port: int) -> Rest:
     """A client of the Airflow that a home has of its own, on the loopback."""
     return Rest(f"http://127.0.0.1:{port}", lambda: (ADMIN, admin_password(home.airflow)))
+
+
+def rest_of_ui(home: Home) -> Rest:
+    """A client of the Airflow of ``make ui``, where that runs or would run.
+
+    Raises:
+        InputError: the variable of its port holds none.
+    """
+    address = f"http://127.0.0.1:{served_port(home, 'airflow')}"
+    named = f"{port_variable('airflow')} is the port of `make ui`"
+    return Rest(address, lambda: (ADMIN, admin_password(home.airflow)), named)
 
 
 def admin_password(airflow: Path) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from isr_pipeline.base.files.whole import write_whole
 from isr_pipeline.base.files.words import without_password
-from isr_pipeline.base.home import Home, ui_port
+from isr_pipeline.base.home import Home, served_port
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +110,8 @@ def comparison(experiment_id: str, run_ids: Sequence[str]) -> str:
 
 def server() -> str:
     """Address of MLflow for a browser: as said, else the tracking server, else `make ui`."""
-    uri = Home.from_environment().mlflow_uri
+    home = Home.from_environment()
+    uri = home.mlflow_uri
     tracked = without_password(uri) if uri.startswith("http") else ""
-    address = os.environ.get(VARIABLE) or tracked or f"http://127.0.0.1:{ui_port('mlflow')}"
-    return address.rstrip("/")
+    address = os.environ.get(VARIABLE) or tracked
+    return (address or f"http://127.0.0.1:{served_port(home, 'mlflow')}").rstrip("/")
