@@ -155,5 +155,8 @@ def disk_full(error: BaseException, text: str = "") -> str:
 
 
 def _full(file: str) -> str:
+    from isr_pipeline.base.home import full_place  # noqa: PLC0415 - that file reads this one
+
+    file = file or full_place()
     where = f"{file}: " if file else ""
     return shortened(f"{where}{DISK_FULL}; free some, and run the night again", LINE_MAX - 50)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +25,9 @@ DEFAULT_EXPERIMENT = "operators"
 
 UI_PORTS = {"airflow": 8080, "mlflow": 5000}
 """Ports of ``make ui``; ``ISR_PIPELINE_AIRFLOW_PORT`` and ``..._MLFLOW_PORT`` change them."""
+
+FULL_BYTES = 2**20
+"""A volume with less than this is called full: what did not fit was removed again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +147,32 @@ def config_dir() -> Path:
     return Path(named) if named else homes if homes.is_dir() else SHIPPED / "config"
 
 
+def full_place() -> str:
+    """Of the folders that a night writes into, one whose volume is full; empty if none is."""
+    home = Home.from_environment()
+    folders = [home.path, Path(tempfile.gettempdir())]
+    folders += [Path(one) for one in (home.store, home.root) if one and "://" not in one]
+    free = {one: shutil.disk_usage(one).free for one in folders if one.is_dir()}
+    return next((str(one) for one, left in free.items() if left < FULL_BYTES), "")
+
+
 def port_variable(program: str) -> str:
     """Environment variable that names the port of a program of ``make ui``."""
     return f"ISR_PIPELINE_{program.upper()}_PORT"
+
+
+def ui_ports(home: Home) -> dict[str, int]:
+    """Ports of the ``make ui`` that runs on a home, by program; empty where none runs."""
+    from isr_pipeline.base.processes import process_exists  # noqa: PLC0415 - psutil
+
+    try:
+        holder = json.loads(home.airflow_lock.read_text())
+        ports = {name: int(holder["ports"][name]) for name in UI_PORTS}
+        # One that was killed has left its words.
+        lives = process_exists(int(holder["pid"]), float(holder["began_s"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}  # nobody runs Airflow here, or `make nightly`, which has no pages
+    return ports if lives else {}
 
 
 def served_port(home: Home, program: str) -> int:
@@ -153,17 +181,7 @@ def served_port(home: Home, program: str) -> int:
     Raises:
         InputError: none runs, and the variable holds no port number.
     """
-    from isr_pipeline.base.processes import process_exists  # noqa: PLC0415 - psutil
-
-    try:
-        holder = json.loads(home.airflow_lock.read_text())
-        port = int(holder["ports"][program])
-        # One that was killed has left its words.
-        if process_exists(int(holder["pid"]), float(holder["began_s"])):
-            return port
-    except (OSError, ValueError, KeyError, TypeError):
-        pass  # nobody runs, or `make nightly`, which serves no pages
-    return ui_port(program)
+    return ui_ports(home).get(program) or ui_port(program)
 
 
 def ui_port(program: str) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -18,8 +17,10 @@ from importlib import metadata
 
 from isr_pipeline.base.errors import USER_ERRORS, Refused
 from isr_pipeline.base.files.words import without_password
-from isr_pipeline.base.home import Home, config_dir
+from isr_pipeline.base.home import Home, config_dir, ui_ports
 from isr_pipeline.night import preconditions, stack
+from isr_pipeline.night.airflow.airflow_rest import Silent, rest_of_ui
+from isr_pipeline.night.airflow.waiting import hanging
 from isr_pipeline.night.spark import shipping
 
 PYTHON = ((3, 11), (3, 15))
@@ -33,9 +34,6 @@ AIRFLOW_TRIED = ("3.2", "3.3")
 CLIENT = "pyspark-client"
 PROVIDER = "apache-airflow-providers-apache-spark"
 _NAMED_MAX = 3
-
-FREE_BYTES_MIN = 2**30
-"""Below this a volume is called nearly full. A night takes far less, but others fill it too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +72,7 @@ def examine(
         ("Spark workers", lambda: _workers(home)),
         ("MLflow", lambda: _mlflow(home)),
         ("Airflow", _airflow),
+        ("make ui", lambda: _ui(home)),
     )
     return [_asked(part, check) for part, check in checks]
 
@@ -94,12 +93,6 @@ def _python() -> str:
 
 def _home(home: Home) -> str:
     preconditions.check_places(home)
-    free = shutil.disk_usage(home.path).free
-    if free < FREE_BYTES_MIN:
-        raise Refused(
-            f"ISR_PIPELINE_HOME: {home.path} has {free / 2**20:.0f} MiB free; "
-            f"allowed: {FREE_BYTES_MIN / 2**20:.0f} MiB or more, for nights and for Spark"
-        )
     return f"{home.path}; what nights make in {home.made}" if home.store else str(home.path)
 
 
@@ -201,6 +194,26 @@ def _airflow() -> str:
     tried = "" if is_tried else f" (tried: {', '.join(AIRFLOW_TRIED)})"
     folder = os.environ.get("AIRFLOW__CORE__DAGS_FOLDER", "")
     return f"{version}{tried}, provider {provider}{', DAGs in ' + folder if folder else ''}"
+
+
+def _ui(home: Home) -> str:
+    """Ask the Airflow of `make ui` for DAGs that it cannot read and for runs that hang.
+
+    Raises:
+        Refused: there are such, or it does not answer.
+    """
+    from isr_pipeline.experiment.file import DAG_PREFIX  # noqa: PLC0415 - reads pydantic
+
+    if not ui_ports(home):
+        return "does not run"
+    rest = rest_of_ui(home)
+    try:
+        wrong = [*rest.import_errors(), *hanging(rest, DAG_PREFIX)]
+    except Silent as silent:
+        raise Refused(f"Airflow does not answer at {silent}") from None
+    if wrong:
+        raise Refused("; ".join(" ".join(one.split()) for one in wrong))
+    return rest.address
 
 
 def _within(package: str, allowed: tuple[tuple[int, int], tuple[int, int]]) -> str:

@@ -43,6 +43,10 @@ JAVA_SECONDS_MAX = 30.0
 PROBE_BYTES = 64 * 1024
 """Written to see whether a volume has room: without room for these no night can begin."""
 
+FREE_BYTES_MIN = 2**29
+"""A night is refused below this. It needs twice its tables until it is whole, which is far less;
+Spark, logs and databases take the rest."""
+
 MASTERS = "local, local[2], local[*], spark://HOST:PORT, yarn, k8s://URL"
 _LOCAL = re.compile(r"local(\[(\*|[1-9]\d{0,4})(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]")
 _STANDALONE = re.compile(r"spark://[\w.-]+:\d+(,[\w.-]+:\d+)*", re.ASCII)
@@ -81,9 +85,10 @@ def check_places(home: Home) -> None:
 
     Raises:
         InputError: naming the variable that says where.
-        Refused: a library is missing, or a volume is full.
+        Refused: a library is missing, or a volume is full or nearly so.
     """
     check_home(home)
+    _check_space(home.path, "ISR_PIPELINE_HOME")
     named = "ISR_PIPELINE_HOME"
     if home.store:
         named = "ISR_PIPELINE_STORE"
@@ -127,6 +132,7 @@ def _check_place(place: Place, named: str) -> None:
     """
     if isinstance(place, Path):
         _check_folder(place, named)
+        _check_space(place, named)
         return
     allowed = "a bucket that answers, and may be read and written with the credentials given"
     probe = place / f"_probe-{uuid.uuid4().hex[:8]}"
@@ -162,6 +168,20 @@ def _check_folder(folder: Path, named: str) -> None:
         raise InputError(
             named, "", f"{folder} ({reason})", "a folder that can be written"
         ) from None
+
+
+def _check_space(folder: Path, named: str) -> None:
+    """Ask whether a volume has room for a night.
+
+    Raises:
+        Refused: it has not.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < FREE_BYTES_MIN:
+        raise Refused(
+            f"{named}: {folder} has {free / 2**20:.0f} MiB free; "
+            f"allowed: {FREE_BYTES_MIN / 2**20:.0f} MiB or more, for a night and for Spark"
+        )
 
 
 def check_master(master: str, named: str = "SPARK_MASTER") -> None:

@@ -9,8 +9,8 @@ import urllib.request
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from isr_pipeline.base.errors import Refused
-from isr_pipeline.base.home import port_variable, served_port
+from isr_pipeline.base.errors import DISK_FULL, Refused
+from isr_pipeline.base.home import full_place, port_variable, served_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -212,6 +212,10 @@ class Rest:
         except urllib.error.HTTPError as error:
             if error.code == 404:
                 return None
+            if error.code == 500:  # its body tells where Airflow's log has more, not what is wrong
+                full = full_place()
+                why = f"{full}: {DISK_FULL}" if full else "500; its log says why"
+                raise Refused(f"Airflow: {method} {path}: {why}") from None
             said = " ".join(error.read().decode(errors="replace").split())[:300]
             raise Refused(f"Airflow: {method} {path}: {error.code} {said}") from None
         except (OSError, http.client.HTTPException) as error:
@@ -222,8 +226,8 @@ class Rest:
 
 
 def has_begun(tasks: Iterable[Any]) -> bool:
-    """Whether any task of a run was ever started."""
-    return any(one["start_date"] for one in tasks)
+    """Whether any task of a run was ever started; one that was left out has a start date too."""
+    return any(one["start_date"] and one["state"] != "skipped" for one in tasks)
 
 
 def _run(dag_id: str, run_id: str) -> str:

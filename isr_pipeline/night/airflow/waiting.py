@@ -67,9 +67,9 @@ def why_not_begun(rest: Rest, run: Any, active: Sequence[Any]) -> str:
         return ""
     if is_to_come(run):
         return (
-            f"its logical date {run['logical_date']} is to come: Airflow begins none of its tasks, "
-            f"and no other run of {dag_id}; mark its task {GATE} as failed, then the run; "
-            "the parameter `night` names a night"
+            f"its logical date {run['logical_date'][:10]} is to come, so Airflow begins no task of "
+            f"it, and no other run of {dag_id}; mark its task {GATE} as failed, then the run; "
+            "name a night by the parameter `night`"
         )
     if (rest.ask("GET", f"dags/{dag_id}") or {}).get("is_paused"):
         return f"{dag_id} is paused; switch it on in Airflow"
