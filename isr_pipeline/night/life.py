@@ -171,7 +171,10 @@ def made_by(task: str, experiment: str, dag_run_id: str) -> str:
     if run is None:
         return ""
     report = pages.report_page(run.folder) if task in SHOWS_REPORT else None
-    return report or pages.runs_of(run.folder, experiment, run.night) or ""
+    found = report or pages.runs_of(run.folder, experiment, run.night) or ""
+    if not found or pages.named_server():
+        return found
+    return pages.by_airflow(experiment, dag_run_id, "report" if report else "mlflow")
 
 
 HEADLINE_CHARACTERS = 300
@@ -222,6 +225,9 @@ def note_of(experiment: str, night: str, line: str) -> str:
     folder = folder_of(experiment, night)
     first = note_of_a_line(experiment, night, line)
     places = {"MLflow run": pages.run_page(folder), "report": pages.report_page(folder)}
+    if places["report"] and not pages.named_server():
+        run_id, ways = status_in(folder).dag_run_id, {"MLflow run": "mlflow", "report": "report"}
+        places = {name: pages.by_airflow(experiment, run_id, way) for name, way in ways.items()}
     last = " · ".join(f"[{name}]({address})" for name, address in places.items() if address)
     commands = [f"* `{one}`" for one in _commands(experiment, night)]
     told = ending(experiment, night)

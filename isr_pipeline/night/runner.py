@@ -33,6 +33,7 @@ from isr_pipeline.night.life import interrupt
 from isr_pipeline.night.preconditions import check_night_can_start
 from isr_pipeline.night.status import folder_of, read_status
 from isr_pipeline.night.supervisor import Program
+from isr_pipeline.report.tracking import pages
 
 PROGRAM = "isr_pipeline.night.airflow.dag_test"
 """Runs in Airflow, hence in a process of its own."""
@@ -187,6 +188,7 @@ class _Run:
         print_line("starting Airflow (some seconds) …")
         port = stack.free_port()
         variables = stack.environment(self._home, spark_master=spark_master)
+        variables[pages.AIRFLOW] = variables["AIRFLOW__API__BASE_URL"]
         variables |= _own_airflow(port) | {SUPERVISOR_VARIABLE: str(os.getpid())}
         stack.migrate(self._home, variables)
         log = self._log.with_name("night-api.log")

@@ -21,6 +21,7 @@ from isr_pipeline.night.airflow.waiting import end_marked
 from isr_pipeline.night.preconditions import check_night_can_start
 from isr_pipeline.night.runner import end_killed
 from isr_pipeline.report.tracking.pages import VIEW, logged_experiments
+from isr_pipeline.report.tracking.relink import relink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +80,8 @@ def serve() -> int:
         _wait(programs, rest.is_well, f"Airflow is not well at {rest.address}")
         mlflow = f"http://127.0.0.1:{ports['mlflow']}"
         _wait(programs, lambda: _answers(f"{mlflow}/health"), f"MLflow does not answer at {mlflow}")
+        with contextlib.suppress(OSError, ValueError):  # a link is not worth a server
+            relink(mlflow, variables["AIRFLOW__API__BASE_URL"])
         is_known = not mine or _wait_for_dags(programs, rest)
         _print_how_to_use(home, ports)
         if not is_known:

@@ -18,10 +18,12 @@ from airflow.plugins_manager import AirflowPlugin
 from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from isr_pipeline.report.tracking import pages
+
 if TYPE_CHECKING:
     from isr_pipeline.base.storage.places import Place
 
-PREFIX = "/isr"
+PREFIX = pages.BY_AIRFLOW
 
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -79,7 +81,7 @@ def _made() -> Place:
 
 @app.get("/runs/{dag_id}/{run_id}/{page}")
 def of_run(dag_id: str, run_id: str, page: str, request: Request) -> Response:
-    """Lead from a run to the report or the Data Docs of its night."""
+    """Lead from a run to its night: the report, the Data Docs, or the run in MLflow."""
     made = _made()
     from isr_pipeline.experiment.file import experiment_of  # noqa: PLC0415
     from isr_pipeline.night.status import find_run  # noqa: PLC0415
@@ -88,6 +90,8 @@ def of_run(dag_id: str, run_id: str, page: str, request: Request) -> Response:
     if run is None:
         return HTMLResponse("This run has written no night, or another has since.", 404, HEADERS)
     experiment, night = run.experiment, run.night
+    if page == "mlflow" and (address := pages.runs_of(run.folder, experiment, night)):
+        return RedirectResponse(address)
     way = f"{str(run.folder).removeprefix(f'{made}/')}/report.html"
     if page == "data-docs":
         way = f"data_docs/{experiment}/index.html"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import time
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -457,9 +456,8 @@ def _links(
     parent, *children = made
     links = {}
     if not dag_run_id.startswith(pages.IN_PROCESS):
-        airflow = os.environ.get("AIRFLOW__API__BASE_URL", "http://127.0.0.1:8080").rstrip("/")
         dag_id = dag_id_of(plan.experiment)
-        links["DAG run"] = f"{airflow}/dags/{dag_id}/runs/{quote(dag_run_id, safe='')}"
+        links["DAG run"] = f"{pages.airflow()}/dags/{dag_id}/runs/{quote(dag_run_id, safe='')}"
     return {
         **links,
         "report": pages.report_of(known, parent),

@@ -1,5 +1,8 @@
 """Where a browser finds a night in MLflow, without asking MLflow.
 
+Two kinds of address outlive the server that they were written beside: one within MLflow, which is
+relative to whatever shows it, and one within Airflow, whose server looks where MLflow is now.
+
 What has no MLflow at hand (Airflow's scheduler, which writes the note of a run) reads it from the
 night's folder.
 """
@@ -9,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from isr_pipeline.base.files.whole import write_whole
 from isr_pipeline.base.files.words import without_password
@@ -22,6 +25,12 @@ if TYPE_CHECKING:
 
 VARIABLE = "ISR_PIPELINE_MLFLOW_URL"
 """Environment variable: MLflow as browsers reach it, where that is not the tracking URI."""
+
+AIRFLOW = "ISR_PIPELINE_AIRFLOW_URL"
+"""Environment variable: Airflow as browsers reach it, where a run's own ends with the run."""
+
+BY_AIRFLOW = "/isr"
+"""Begins addresses within Airflow of the pages of nights."""
 
 VIEW = "workflowType=machine_learning"
 """Without it, MLflow's pages show somebody who never chose a view the one for language models."""
@@ -41,22 +50,22 @@ def remember(folder: Place, *, experiment_id: str, run_id: str) -> None:
 def run_page(folder: Place) -> str | None:
     """Address of the parent run of what a folder holds; None if it was not logged."""
     known = _remembered(folder)
-    return f"{_run(*known)}?{VIEW}" if known else None
+    return f"{server()}/{_run(*known)}?{VIEW}" if known else None
 
 
 def report_page(folder: Place) -> str | None:
     """Address of the report in MLflow, which shows it; None if it was not logged."""
     known = _remembered(folder)
-    return report_of(*known) if known else None
+    return f"{server()}/{report_of(*known)}" if known else None
 
 
 def report_of(experiment_id: str, run_id: str) -> str:
-    """Address of the report among the files of a night's parent run."""
+    """Address within MLflow of the report among the files of a night's parent run."""
     return f"{_run(experiment_id, run_id)}/artifacts/report.html?{VIEW}"
 
 
 def _run(experiment_id: str, run_id: str) -> str:
-    return f"{server()}/#/experiments/{experiment_id}/runs/{run_id}"
+    return f"#/experiments/{experiment_id}/runs/{run_id}"
 
 
 def _remembered(folder: Place) -> tuple[str, str] | None:
@@ -103,15 +112,39 @@ def logged_experiments() -> dict[str, str]:
 
 
 def comparison(experiment_id: str, run_ids: Sequence[str]) -> str:
-    """Address at which a browser finds runs side by side, every param and metric of them."""
+    """Address within MLflow of runs side by side, every param and metric of them."""
     runs, known = (quote(json.dumps(list(ids))) for ids in (run_ids, [experiment_id]))
-    return f"{server()}/#/compare-runs?runs={runs}&experiments={known}&{VIEW}"
+    return f"#/compare-runs?runs={runs}&experiments={known}&{VIEW}"
 
 
 def server() -> str:
     """Address of MLflow for a browser: as said, else the tracking server, else `make ui`."""
     home = Home.from_environment()
-    uri = home.mlflow_uri
+    return named_server() or f"http://127.0.0.1:{served_port(home, 'mlflow')}"
+
+
+def named_server() -> str:
+    """Address of an MLflow that is not that of `make ui`; empty if there is none."""
+    uri = Home.from_environment().mlflow_uri
     tracked = without_password(uri) if uri.startswith("http") else ""
-    address = os.environ.get(VARIABLE) or tracked
-    return (address or f"http://127.0.0.1:{served_port(home, 'mlflow')}").rstrip("/")
+    return (os.environ.get(VARIABLE) or tracked).rstrip("/")
+
+
+def airflow() -> str:
+    """Address of Airflow for a browser: of `make ui` where this one ends with its night."""
+    named = os.environ.get(AIRFLOW) or os.environ.get("AIRFLOW__API__BASE_URL")
+    return (named or "http://127.0.0.1:8080").rstrip("/")
+
+
+def by_airflow(experiment: str, dag_run_id: str, page: str) -> str:
+    """Address within Airflow that leads to a page of a run's night, as it is found then.
+
+    Args:
+        experiment: of the run.
+        dag_run_id: of the run.
+        page: of `night/airflow/night_pages.py`.
+    """
+    from isr_pipeline.experiment.file import dag_id_of  # noqa: PLC0415 - reads pydantic
+
+    root = urlsplit(os.environ.get("AIRFLOW__API__BASE_URL", "")).path.rstrip("/")
+    return f"{root}{BY_AIRFLOW}/runs/{dag_id_of(experiment)}/{quote(dag_run_id, safe='')}/{page}"

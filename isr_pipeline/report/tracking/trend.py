@@ -57,7 +57,7 @@ def experiment_id(client: MlflowClient, experiment: str) -> str:
 
 
 def page(known: str, panel_digest: str, name: str | None = None) -> str:
-    """Address at which a browser finds all trends of an experiment charted, or one of them.
+    """Address within MLflow of all trends of an experiment charted, or of one of them.
 
     Args:
         known: id of the trends' experiment in the store.
@@ -69,7 +69,7 @@ def page(known: str, panel_digest: str, name: str | None = None) -> str:
         wanted += f" and tags.config_name = '{name}'"
     place = f"#/experiments/{known}/runs?searchFilter={quote(wanted)}&compareRunsMode=CHART"
     place += f"&orderByKey={quote(f'tags.`{ORDER}`')}&orderByAsc=true&{pages.VIEW}"
-    return f"{pages.server()}/{place}"
+    return place
 
 
 def log_trends(
