@@ -7,8 +7,8 @@ this kind; its `schedule` says when it runs.
 
 **Run it**: *Trigger*; an empty *night* means the run's own date (UTC). Name another date by
 *night*, never by a *Logical date* to come: Airflow begins no task of such a run, and no other run.
-**Backfill**: any dates, in any order; a night run again is replaced, tables and MLflow runs. It
-needs no parameter.
+**Backfill**: any dates, in any order. A night run again stays as it is until the new run is whole.
+It needs no parameter.
 
 #### Triage notes
 * **Normal**: `smoke` takes about a minute, `operators` a few minutes. Runs of one night

@@ -29,7 +29,7 @@ from isr_pipeline.night.airflow.airflow_rest import (
 )
 from isr_pipeline.night.airflow.waiting import hanging, why_not_begun
 from isr_pipeline.night.doctor import AIRFLOW
-from isr_pipeline.night.life import interrupt
+from isr_pipeline.night.life import interrupt, interrupt_run
 from isr_pipeline.night.preconditions import check_night_can_start
 from isr_pipeline.night.status import folder_of, read_status
 from isr_pipeline.night.supervisor import Program
@@ -351,7 +351,7 @@ def end_killed(rest: Rest) -> None:
         rest: of an Airflow that runs nothing yet.
     """
     for run in rest.fail_killed(DAG_PREFIX):
-        interrupt(experiment_of(run["dag_id"]), run["logical_date"][:10], run["dag_run_id"])
+        interrupt_run(experiment_of(run["dag_id"]), run["dag_run_id"])
         print_line(f"run {run['dag_run_id']} of {run['dag_id']} was killed: it is marked as failed")
 
 
@@ -387,7 +387,8 @@ def say_what_is_replaced(experiment: str, night: str) -> None:
     """Say that a night is there already, or that its run was killed: it is made anew."""
     if (folder_of(experiment, night) / "status.json").is_file():
         state = read_status(experiment, night).state
-        print_line(f"night {night} of {experiment} is there ({state}): this run replaces it")
+        there = f"night {night} of {experiment} is there ({state})"
+        print_line(f"{there}: this run takes its place once it is whole")
 
 
 def _own_airflow(port: int) -> dict[str, str]:
