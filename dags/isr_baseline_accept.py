@@ -9,6 +9,8 @@ with the baseline and shown in every report.
   the log says which; run the night again first.
 * **Failed pairs**: a configuration has pairs that spent their event budget. Accept the others by
   naming them under *Only these*.
+* **Not compared**: the night is of another panel than the baseline. The exception says what had got
+  worse in the last run that was compared; *Absorb unseen* accepts the night all the same.
 """
 
 from __future__ import annotations
@@ -58,6 +60,7 @@ with DAG(
             who=who,
             why=params["why"],
             only=[name for name in (params["only"] or "").split(",") if name],
+            absorb_unseen=params["absorb_unseen"],
             spark=functools.partial(submit_job, "isr-confirm", "simulate.py"),
         )
         for line in lines:

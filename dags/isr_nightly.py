@@ -38,6 +38,7 @@ It needs no parameter.
 from __future__ import annotations
 
 import functools
+from dataclasses import fields
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,7 @@ PLAN = "{{ ti.xcom_pull(task_ids='plan', key='plan') }}"
 def plan(experiment: str, **context: Any) -> list[list[str]]:
     """Read the experiment file, refuse mistakes, fix the night; return arguments by shard."""
     from isr_pipeline.night.life import begin  # noqa: PLC0415
+    from isr_pipeline.night.question import Question  # noqa: PLC0415
     from isr_pipeline.night.status import check_has_come  # noqa: PLC0415
 
     check_params(context, NIGHT_PARAMS)
@@ -91,7 +93,7 @@ def plan(experiment: str, **context: Any) -> list[list[str]]:
         file, shards = begin(
             experiment,
             night_of(context),
-            panel_size=context["params"]["panel_size"],
+            Question(**{one.name: context["params"][one.name] for one in fields(Question)}),
             dag_run_id=context["dag_run"].run_id,
         )
     context["ti"].xcom_push(key="plan", value=str(file))

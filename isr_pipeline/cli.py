@@ -207,9 +207,15 @@ def night_run(
             autocompletion=completing.experiments,
         ),
     ] = DEFAULT_EXPERIMENT,
-    panel_size: Annotated[
-        int | None, typer.Option("--panel-size", help="Scenarios in the standing panel.")
+    scenarios: Annotated[
+        int | None, typer.Option("--scenarios", help="Budget to decide what is undecided.")
     ] = None,
+    panel_size: Annotated[
+        int | None, typer.Option("--panel-size", help="Another panel: not comparable.")
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Also a night of that date on another panel.")
+    ] = False,
     spark_master: Annotated[
         str | None, typer.Option("--spark-master", metavar="URL", help="Default: local[*].")
     ] = None,
@@ -225,15 +231,14 @@ def night_run(
     """Run the experiment's DAG once in Airflow, and show the night."""
     _check_home()
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
-    from isr_pipeline.experiment.stages import PANEL_SIZE_MAX  # noqa: PLC0415
+    from isr_pipeline.night.question import Question  # noqa: PLC0415
     from isr_pipeline.night.show import show  # noqa: PLC0415
     from isr_pipeline.night.status import check_has_come  # noqa: PLC0415
     from isr_pipeline.report.terminal import print_night  # noqa: PLC0415
     from isr_pipeline.verdicts.quantities import load_settings  # noqa: PLC0415
 
     date = check_has_come(night) if night else datetime.now(UTC).date().isoformat()
-    if panel_size is not None and not 1 <= panel_size <= PANEL_SIZE_MAX:
-        raise InputError("--panel-size", "", panel_size, f"1..{PANEL_SIZE_MAX}")
+    question = Question(panel_size, scenarios, replace).check()
     load_experiment(experiment)
     load_settings()
     if in_process:
@@ -244,7 +249,7 @@ def night_run(
         succeeded = start(
             experiment,
             date,
-            panel_size=panel_size,
+            question,
             fail_on_regression=fail_on_regression,
             spark_master=spark_master,
             wait=wait,
@@ -349,6 +354,9 @@ def baseline_accept(
             autocompletion=_configurations,
         ),
     ] = None,
+    absorb_unseen: Annotated[
+        bool, typer.Option("--absorb-unseen", help="Also what could not be compared.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a finished night the one that others are compared with; says what that absorbs."""
@@ -358,7 +366,9 @@ def baseline_accept(
 
     date = check_night(night, "NIGHT")
     name = find_experiment(date, experiment)
-    said = accept_baseline(name, date, who=who, why=why, only=only or ())
+    said = accept_baseline(
+        name, date, who=who, why=why, only=only or (), absorb_unseen=absorb_unseen
+    )
     if as_json:
         from isr_pipeline.verdicts import ledger  # noqa: PLC0415
 
@@ -375,17 +385,10 @@ def baseline_ledger(experiment: OneExperiment = None, *, as_json: AsJson = False
     from isr_pipeline.verdicts import ledger  # noqa: PLC0415
 
     name = _known(experiment)
-    entries = ledger.read(name)
     if as_json:
-        _print_json(
-            {
-                "acceptances": [one.model_dump(mode="json") for one in entries],
-                "lines_lost": ledger.lines_lost(name),
-                "compounded": [one.model_dump(mode="json") for one in ledger.compounded(entries)],
-            }
-        )
+        _print_json(ledger.as_json(name))
         return
-    for line in ledger_lines(name, entries):
+    for line in ledger_lines(name, ledger.read(name)):
         _say(line)
 
 
@@ -844,7 +847,7 @@ def blame(
     if as_json:
         _print_json(found)
         return
-    _say("\n".join(of_causes(found, case.status, case.change)))
+    _say("\n".join([case.runs, *of_causes(found, case.status, case.change)]))
 
 
 def _case(night: str, config: str, experiment: str | None, metric: str | None) -> Any:

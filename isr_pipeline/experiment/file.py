@@ -285,6 +285,25 @@ class Experiment(Strict):
         _check_panels(changed, "panel size")
         return changed
 
+    def asking(self, scenarios: int | None) -> Experiment:
+        """Give the experiment with another budget, which may be spent on every configuration.
+
+        Its panels stay, so its nights are compared as before.
+
+        Raises:
+            InputError: fewer than the two panels have.
+        """
+        if scenarios is None:
+            return self
+        changed = self.model_copy(
+            update={
+                "budget": self.budget.model_copy(update={"scenarios": scenarios}),
+                "groups": tuple(one.model_copy(update={"asked": True}) for one in self.groups),
+            }
+        )
+        _check_budget(changed, "scenarios")
+        return changed
+
 
 def load_experiment(name_or_path: str | Path, topics: Sequence[str] = ()) -> Experiment:
     """Read an experiment by its name or by the path of its file, with what it names.
@@ -450,13 +469,13 @@ def _check_panels(experiment: Experiment, at: str) -> None:
             raise InputError(experiment.where, at.format(panel), size, allowed)
 
 
-def _check_budget(experiment: Experiment) -> None:
+def _check_budget(experiment: Experiment, at: str = "budget.scenarios") -> None:
     """A budget that is written holds at least the two panels that every verdict may need."""
     least = experiment.panels.regression + experiment.panels.confirm
     given = experiment.budget.scenarios
     if given < least:
         allowed = f"at least {least} (regression and confirm panel)"
-        raise InputError(experiment.where, "budget.scenarios", given, allowed)
+        raise InputError(experiment.where, at, given, allowed)
 
 
 # ---------------------------------------------------------------------------- places

@@ -76,6 +76,7 @@ class Plan(Strict):
         version: number of the release that planned.
         run: id of the run that the plan is of; ``began``: when it did, UTC. Both are empty in plans
             of releases before 0.3.0.
+        replace: whether the run may take the place of a night of another panel.
         root: of the tables; ``folder``: of everything else, empty: that of the night by its date.
         definition: the experiment as it was read, panel sizes as planned; draw from this.
         format: `FORMAT`.
@@ -96,6 +97,7 @@ class Plan(Strict):
     folder: str = ""
     run: str = ""
     began: str = ""
+    replace: bool = False
     definition: Experiment
     format: int = FORMAT
 
@@ -197,18 +199,24 @@ class Plan(Strict):
         return validated(cls, raw, where)
 
 
-def make_plan(experiment_name: str | Path, night: str, panel_size: int | None = None) -> Plan:
+def make_plan(
+    experiment_name: str | Path,
+    night: str,
+    panel_size: int | None = None,
+    scenarios: int | None = None,
+) -> Plan:
     """Plan a night.
 
     Args:
         experiment_name: a name in ``config/experiments``, or the path of a file.
         night: YYYY-MM-DD, checked.
         panel_size: other size of the regression and the confirm panel.
+        scenarios: other budget, for every configuration.
 
     Raises:
         InputError: anything in the files that cannot be used.
     """
-    experiment = load_experiment(experiment_name).resized(panel_size)
+    experiment = load_experiment(experiment_name).resized(panel_size).asking(scenarios)
     every = configurations(experiment)
     digests = {panel: panel_digest(draw_panel(experiment.source, panel)) for panel in PANELS}
     return Plan(

@@ -19,6 +19,9 @@ from isr_pipeline.base.files.models import Strict
 PANEL_SIZE_MAX = 100_000
 """Scenarios of a standing panel that a run may be asked for."""
 
+SCENARIOS_MAX = 1_000_000
+"""Scenarios of one configuration over all panels that a budget may have."""
+
 CONFIRM = "confirm"
 FURTHER = ("further-1", "further-2")
 """Stages beyond the confirm panel, each at most; their names are those of their panels."""
@@ -30,7 +33,7 @@ BASELINE_SIDE = "-baseline"
 class Budget(Strict):
     """What a night may spend on what it cannot decide."""
 
-    scenarios: Annotated[int, whole(1, 1_000_000)] = Field(
+    scenarios: Annotated[int, whole(1, SCENARIOS_MAX)] = Field(
         default=4_000,
         description="Of one configuration over all its panels; at least the regression and the "
         "confirm panel together.",

@@ -26,6 +26,7 @@ from isr_pipeline.night import life, notify, stack, steps
 from isr_pipeline.night.airflow.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.night.claim import claim_night, renewed
 from isr_pipeline.night.preconditions import check_night_can_start
+from isr_pipeline.night.question import AS_WRITTEN, Question
 from isr_pipeline.night.runner import (
     Interrupted,
     print_line,
@@ -47,8 +48,8 @@ TRIES = 2
 def run_in_process(
     experiment: str,
     night: str,
+    question: Question = AS_WRITTEN,
     *,
-    panel_size: int | None = None,
     fail_on_regression: bool = True,
     spark_master: str | None = None,
     wait: bool = True,
@@ -58,7 +59,7 @@ def run_in_process(
     Args:
         experiment: a name from ``config/experiments``.
         night: YYYY-MM-DD.
-        panel_size: scenarios of the standing panel, None: as the experiment says.
+        question: what it is asked beside what the experiment says.
         fail_on_regression: whether a confirmed regression makes the night fail.
         spark_master: Spark master URL, None: ``SPARK_MASTER``, else ``local[*]``.
         wait: for another ``make nightly`` to end, instead of being refused.
@@ -77,7 +78,7 @@ def run_in_process(
     notify.configured()  # refused now, not when the night has run
     lock = AirflowLock(home)
     stack.stop_on_signals()
-    one = _Night(home, master, experiment, night, panel_size)
+    one = _Night(home, master, experiment, night, question)
     begun = False
     try:
         # Where `make ui` runs Airflow, its nights and this one know of each other by the claim.
@@ -99,12 +100,12 @@ class _Night:
     """One night, from its plan to its gate."""
 
     def __init__(
-        self, home: Home, master: str, experiment: str, night: str, panel_size: int | None
+        self, home: Home, master: str, experiment: str, night: str, question: Question
     ) -> None:
         self.run_id = f"{IN_PROCESS}{datetime.now(UTC).isoformat()}"
         self._home, self._master = home, master
         self._experiment, self._night = experiment, night
-        self._panel_size = panel_size
+        self._question = question
         self._terminal = sys.stdout
         self._broken: list[str] = []
         self._plan: Place | None = None
@@ -152,7 +153,7 @@ class _Night:
 
     def _make_plan(self) -> None:
         self._plan, _ = life.begin(
-            self._experiment, self._night, panel_size=self._panel_size, dag_run_id=self.run_id
+            self._experiment, self._night, self._question, dag_run_id=self.run_id
         )
 
     def _pass_gate(self, *, fail_on_regression: bool) -> bool:

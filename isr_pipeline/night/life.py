@@ -21,6 +21,7 @@ from isr_pipeline.base.storage.published import remove_debris
 from isr_pipeline.kernels.source import keep_present
 from isr_pipeline.night.airflow.airflow_rest import NOTE_CHARACTERS
 from isr_pipeline.night.claim import holds_claim, release_night
+from isr_pipeline.night.question import Question, refuse_another_panel
 from isr_pipeline.night.show import changed_lines, worse_lines
 from isr_pipeline.night.status import (
     FAILED,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def begin(
-    experiment: str, night: str, *, panel_size: int | None, dag_run_id: str
+    experiment: str, night: str, question: Question, *, dag_run_id: str
 ) -> tuple[Place, list[str]]:
     """Plan a run of a night and note that it is running; the night itself stays as it is.
 
@@ -53,6 +54,7 @@ def begin(
 
     Raises:
         InputError: the experiment file or ``config/verdicts.yaml`` cannot be used.
+        Refused: the night was judged on other scenarios, and the run may not replace it.
     """
     from isr_pipeline.experiment.plan import make_plan  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.night import publication  # noqa: PLC0415 - reads Arrow
@@ -60,8 +62,10 @@ def begin(
 
     load_settings()  # what judges is read first: a night that cannot be judged is not simulated
     began = now()
-    plan = publication.of_run(make_plan(experiment, check_night(night), panel_size), dag_run_id)
-    plan = plan.model_copy(update={"began": began})
+    made = make_plan(experiment, check_night(night), question.panel_size, question.scenarios)
+    plan = publication.of_run(made, dag_run_id)
+    plan = plan.model_copy(update={"began": began, "replace": question.replace})
+    refuse_another_panel(plan)
     publication.begin_run(plan, began)
     keep_present(Home.from_environment(), plan.code_version)
     compile_kernel(BEGINS)

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -31,6 +32,7 @@ from isr_pipeline.night.airflow.waiting import hanging, why_not_begun
 from isr_pipeline.night.doctor import AIRFLOW
 from isr_pipeline.night.life import interrupt, interrupt_run
 from isr_pipeline.night.preconditions import check_night_can_start
+from isr_pipeline.night.question import AS_WRITTEN, Question
 from isr_pipeline.night.status import folder_of, read_status
 from isr_pipeline.night.supervisor import Program
 from isr_pipeline.report.tracking import pages
@@ -66,8 +68,8 @@ class Interrupted(Refused):
 def run_night(
     experiment: str,
     night: str,
+    question: Question = AS_WRITTEN,
     *,
-    panel_size: int | None = None,
     fail_on_regression: bool = True,
     spark_master: str | None = None,
     wait: bool = True,
@@ -77,7 +79,7 @@ def run_night(
     Args:
         experiment: a name from ``config/experiments``.
         night: YYYY-MM-DD.
-        panel_size: scenarios of the standing panel, None: as the experiment says.
+        question: what it is asked beside what the experiment says.
         fail_on_regression: whether a confirmed regression makes the run fail.
         spark_master: Spark master URL, None: the connection that is set, else ``local[*]``.
         wait: for another ``make nightly`` to end, instead of being refused.
@@ -95,7 +97,7 @@ def run_night(
     home = Home.from_environment()
     check_night_can_start(home, stack.wanted_master(spark_master))
     notify.configured()  # refused now, not when the night has run
-    conf = {"night": night, "panel_size": panel_size, "fail_on_regression": fail_on_regression}
+    conf = {"night": night, **asdict(question), "fail_on_regression": fail_on_regression}
     lock = AirflowLock(home)
     stack.stop_on_signals()
     try:

@@ -58,6 +58,9 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         "reference": "",
         "against_reference": [],
         "longer": ["", ""],
+        "baseline": None,
+        "last_compared": [],
+        "times_asked": 0,
         "dag_run_id": status.dag_run_id,
         "tables": _tables(experiment, night),
         "configs": [],
@@ -92,6 +95,7 @@ def _of_the_verdict(plan: Plan) -> dict[str, Any]:
     """What was simulated beyond the standing panel, and each configuration's differences."""
     from isr_pipeline.report.differences import longer  # noqa: PLC0415 - reads numpy
     from isr_pipeline.verdicts.record import verdict_of  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts.sentences import worse  # noqa: PLC0415 - reads pydantic
 
     try:
         verdict = verdict_of(plan)
@@ -103,6 +107,9 @@ def _of_the_verdict(plan: Plan) -> dict[str, Any]:
         "reference": plan.reference,
         "against_reference": [one.model_dump(mode="json") for one in verdict.against_reference],
         "longer": list(longer(plan, verdict.against_reference)),
+        "baseline": verdict.baseline and verdict.baseline.called,
+        "last_compared": worse(verdict) if verdict.last_compared else [],
+        "times_asked": verdict.times_asked,
     }
 
 

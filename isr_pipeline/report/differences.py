@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from isr_pipeline.experiment.stages import CONFIRM
 from isr_pipeline.verdicts import sentences
 from isr_pipeline.verdicts.quantities import (
     ONE_REPLICA,
@@ -14,7 +15,14 @@ from isr_pipeline.verdicts.quantities import (
     number,
     plain,
 )
-from isr_pipeline.verdicts.record import LOST, AgainstReference, Difference, StratumDifference, Word
+from isr_pipeline.verdicts.record import (
+    LOST,
+    AgainstReference,
+    Difference,
+    StratumDifference,
+    Word,
+    ask_again,
+)
 from isr_pipeline.worlds.columns import MAIN
 
 if TYPE_CHECKING:
@@ -105,23 +113,23 @@ def promise(one: AgainstReference) -> str:
 
 
 def longer(plan: Plan, against: Sequence[AgainstReference]) -> tuple[str, str]:
-    """What a longer panel would decide, and the command; both empty if nothing is undecided.
+    """What further scenarios would decide, and the command; both empty if nothing is undecided.
 
-    The panel is the largest that decides something within the experiment's budget.
+    They are as many as decide something within the experiment's budget.
     """
     undecided = [each for one in against for each in one.differences if each.word is Word.UNDECIDED]
     if not undecided:
         return "", ""
     every = sum(len(one.differences) for one in against)
     said = f"{len(undecided)} of {every} comparisons are undecided"
-    budget = plan.definition.budget.scenarios
+    budget, standing = plan.definition.budget.scenarios, plan.panels["regression"]
     known = [each.decided_by for each in undecided if each.decided_by]
-    within = [scenarios for scenarios in known if scenarios <= budget]
+    within = [scenarios for scenarios in known if standing + scenarios <= budget]
     if not within:
         said = f"{said}; {budget} scenarios, the budget, would not decide them"
         least = min(known, default=0)
-        return f"{said}, about {least} one of them (budget.scenarios)" if least else said, ""
+        return f"{said}, about {least} one of them (--scenarios)" if least else said, ""
     most = max(within)
-    said = f"{said}; about {most} scenarios would decide {len(within)} of them"
-    of = f"--experiment {plan.experiment} --night {plan.night} --panel-size {most}"
-    return said, f"isr-pipeline night run {of}"
+    said = f"{said}; about {most} further scenarios would decide {len(within)} of them"
+    asked = standing + max(most, plan.panels[CONFIRM])
+    return said, ask_again(plan.experiment, plan.night, asked)

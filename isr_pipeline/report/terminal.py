@@ -13,7 +13,13 @@ from isr_pipeline.base.storage.places import place_of
 from isr_pipeline.report import differences
 from isr_pipeline.verdicts import ledger, quantities
 from isr_pipeline.verdicts.baseline import BaselineRecord, damages
-from isr_pipeline.verdicts.record import WORST_FIRST, Accepted, AgainstReference, accept_command
+from isr_pipeline.verdicts.record import (
+    WORST_FIRST,
+    Accepted,
+    AgainstReference,
+    accept_command,
+    run_called,
+)
 from isr_pipeline.verdicts.sentences import lost_first
 from isr_pipeline.worlds.columns import MAIN, METRICS, OF_THE_RUN
 
@@ -71,6 +77,8 @@ def print_night(shown: dict[str, Any]) -> None:
         if line:
             # Not wrapped: a command stays in one piece.
             console.print(Text(line), soft_wrap=True)
+    for line in _asked(shown):
+        console.print(Text(line), soft_wrap=True)
     for line in _stages(shown):
         console.print(Text(line))
     for line in _changes(shown):
@@ -127,6 +135,17 @@ def _hanging(line: Text, width: int) -> Text:
     whole = Text(_wrapped(name, said, width))
     whole.stylize(COLOURS.get(name.strip(), ""), 0, NAME_CHARACTERS)
     return whole
+
+
+def _asked(shown: dict[str, Any]) -> list[str]:
+    """What the night was compared with, or was last, and how often that was asked."""
+    baseline, times = shown.get("baseline"), shown.get("times_asked", 0)
+    tonight = run_called(shown["night"], shown.get("began", ""))
+    return [
+        *([f"baseline   accepted {baseline}; tonight {tonight}"] if baseline else []),
+        *shown.get("last_compared", ()),
+        *([f"asked      {times} times of this date, on the same panel"] if times > 1 else []),
+    ]
 
 
 def _stages(shown: dict[str, Any]) -> list[str]:

@@ -132,9 +132,9 @@ def accept(
     plan = Plan.load(folder / "plan.json")
     chosen = _chosen(plan, only)
     before = _to_be_replaced(plan, chosen) if only else None
-    unseen = _unseen(plan, absorb=absorb_unseen) if before is None else None
     outcomes = _judged_outcomes(plan, verdict)
     _refuse_failed(plan, outcomes, chosen)
+    unseen = _unseen(plan, absorb=absorb_unseen) if before is None else None
     if _without_confirm(plan, outcomes, chosen):
         outcomes = _computed_confirm(plan, outcomes, chosen, simulate_confirm, version)
     accepted = Acceptance(

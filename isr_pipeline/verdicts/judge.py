@@ -72,7 +72,8 @@ def judge_night(plan: Plan) -> NightVerdict:
         TableMissing: the night has no outcomes.
     """
     settings = load_settings()
-    times_asked = _times_asked(plan)
+    record, times_asked = baselines.show_if_whole(plan.experiment), _times_asked(plan)
+    last = last_compared(plan, record)
     (plan.place / VERDICT).unlink(missing_ok=True)
     scenarios = panel_rows("scenarios", plan, "regression")
     outcomes = panel_rows("outcomes", plan, "regression")
@@ -84,17 +85,17 @@ def judge_night(plan: Plan) -> NightVerdict:
     else:
         configurations, power = _against(plan, tonight, baseline, settings)
     against = kept_comparisons(plan, against_reference(plan, tonight, settings), settings)
-    record = baselines.show_if_whole(plan.experiment)
     verdict = NightVerdict(
         experiment=plan.experiment,
         night=plan.night,
+        began=plan.began,
         panel_digest=plan.panel_digest,
         code_version=plan.code_version,
         outcomes_digest=store.digest(outcomes, store.TABLES["outcomes"]),
         tests=power.tests,
         discordant_needed=power.needed,
         baseline=record.note() if record else None,
-        last_compared=last_compared(plan, record) if refusal else None,
+        last_compared=last if refusal else None,
         times_asked=times_asked,
         scenarios=plan.panels["regression"],
         against_reference=against,

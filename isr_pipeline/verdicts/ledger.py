@@ -11,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import math
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -267,6 +267,20 @@ def read(experiment: str) -> list[Entry]:
         Refused: a line is no entry; file and line.
     """
     return [entry for entry in _lines(experiment) if entry is not None]
+
+
+def as_json(experiment: str) -> dict[str, Any]:
+    """Every acceptance, what they add up to, and how many lines were lost, as JSON has them.
+
+    Raises:
+        Refused: see :func:`read`.
+    """
+    entries = read(experiment)
+    return {
+        "acceptances": [one.model_dump(mode="json") for one in entries],
+        "lines_lost": lines_lost(experiment),
+        "compounded": [one.model_dump(mode="json") for one in compounded(entries)],
+    }
 
 
 def lines_lost(experiment: str) -> int:

@@ -600,6 +600,7 @@ class NightVerdict(_Record):
     """Everything that is said of a night.
 
     Attributes:
+        began: when its run did (UTC); empty for runs of releases before 0.3.0.
         status: worst status of any configuration.
         red: whether the gate must fail (if it is set to).
         tests: configuration x metric comparisons that could have been significant, copies counted
@@ -637,6 +638,7 @@ class NightVerdict(_Record):
     stopped: str = ""
     against_reference: tuple[AgainstReference, ...] = ()
     awaits_reference: tuple[str, ...] = ()
+    began: str = ""
     last_compared: LastCompared | None = None
     times_asked: int = 1
     format: int = FORMAT
@@ -645,6 +647,11 @@ class NightVerdict(_Record):
     def awaiting(self) -> tuple[str, ...]:
         """config_ids that await further scenarios, against the baseline or the reference."""
         return tuple(dict.fromkeys((*self.awaits_confirm, *self.awaits_reference)))
+
+    @property
+    def called(self) -> str:
+        """See :func:`run_called`."""
+        return run_called(self.night, self.began)
 
     @property
     def is_compared(self) -> bool:
@@ -748,6 +755,12 @@ def cause_commands(experiment: str, night: str, name: str) -> tuple[str, str]:
 def run_again(experiment: str, night: str) -> str:
     """What to do about a night that lacks something, with the command."""
     return f"run it again: isr-pipeline night run --night {night} --experiment {experiment}"
+
+
+def ask_again(experiment: str, night: str, scenarios: int) -> str:
+    """The command that asks the same question with a larger budget."""
+    of = f"--experiment {experiment} --night {night} --scenarios {scenarios}"
+    return f"isr-pipeline night run {of}"
 
 
 def worst(statuses: list[Status]) -> Status:

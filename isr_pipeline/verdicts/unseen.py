@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.home import Home
-from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.verdicts.record import LastCompared, load_verdict
 from isr_pipeline.verdicts.sentences import SAID_WORSE
 
 if TYPE_CHECKING:
+    from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.verdicts.baseline import BaselineRecord
     from isr_pipeline.verdicts.record import NightVerdict
 
@@ -34,16 +34,15 @@ def last_compared(plan: Plan, record: BaselineRecord | None) -> LastCompared | N
     nights = sorted((one.name for one in folders), key=lambda name: (name == plan.night, name))
     for night in reversed(nights):
         try:
-            verdict = load_verdict(plan.experiment, night)
-            found = _compared(verdict, Plan.of_night(plan.experiment, night).began)
-        except (Refused, InputError):
+            found = _compared(load_verdict(plan.experiment, night))
+        except Refused:
             continue
         if found is not None and found.latest_at == latest_at:
             return found
     return None
 
 
-def _compared(verdict: NightVerdict, began: str) -> LastCompared | None:
+def _compared(verdict: NightVerdict) -> LastCompared | None:
     """What a night's verdict says, or what it keeps of the last that was compared."""
     if not verdict.is_compared or verdict.baseline is None:
         return verdict.last_compared
@@ -53,7 +52,7 @@ def _compared(verdict: NightVerdict, began: str) -> LastCompared | None:
         worse += [one.model_copy(update={"metrics": metrics})] if metrics else []
     return LastCompared(
         night=verdict.night,
-        began=began,
+        began=verdict.began,
         latest_at=verdict.baseline.latest_at,
         worse=tuple(worse),
     )

@@ -267,7 +267,14 @@ class TestRefused:
         regressed()
         other = World(panel_digest="e" * 64, code_version=code_version())
         judge_night(other.write("2026-11-21"))
-        acceptance.accept("synthetic", "2026-11-21", "Ada", "other", version=other.code_version)
+        acceptance.accept(
+            "synthetic",
+            "2026-11-21",
+            "Ada",
+            "other",
+            version=other.code_version,
+            absorb_unseen=True,
+        )
         approved(refused())
 
     @pytest.mark.parametrize("command", ["why", "blame"])

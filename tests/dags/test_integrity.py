@@ -547,7 +547,8 @@ class TestNamesOfParams:
         with pytest.raises(InputError) as refused:
             check_params({"params": {"nigth": "2026-11-19"}}, NIGHT_PARAMS)
         assert str(refused.value) == (
-            "params: nigth; allowed: the parameters fail_on_regression, night, panel_size"
+            "params: nigth; allowed: the parameters fail_on_regression, night, panel_size, "
+            "replace, scenarios"
         )
 
     def test_the_dags_own(self) -> None:

@@ -60,12 +60,15 @@ class TestSaid:
             world = World(experiment="smoke", panel_digest=digest)
             judge_night(world.write(night, change if night == LATER else None))
             write_status(folder_of("smoke", night), Status("baseline"))
-            said.append(accept_baseline("smoke", night, who="Ada", why="a reason"))
+            said.append(
+                accept_baseline("smoke", night, who="Ada", why="a reason", absorb_unseen=True)
+            )
         assert said == [
             [f"night {NIGHT} is the baseline of smoke, accepted by Ada: a reason{UNKNOWN}"],
             [
                 f"night {LATER} is the baseline of smoke, accepted by Ada: a reason{UNKNOWN}",
                 "the panel is another: nothing could be compared, the sums begin anew",
+                "accepted unseen: no run was compared with it",
             ],
         ]
 

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -394,11 +395,35 @@ class TestPinAndPrune:
 
     def test_the_mark_survives_running_again(self, client: MlflowClient) -> None:
         """A baseline night that is logged again keeps its mark."""
-        world = judged(NIGHT)
-        log_night(world.plan(NIGHT), "a")
+        plan = judged(NIGHT).plan(NIGHT)
+        log_night(plan, "a")
         acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
-        again = log_night(world.plan(NIGHT), "b")
+        again = log_night(plan, "a")
         assert client.get_run(again).data.tags["baseline"] == "accepted"
+
+    def test_a_later_run_of_its_date_has_no_mark(self, client: MlflowClient) -> None:
+        """What was accepted keeps it, though it is replaced, and is still there after pruning."""
+        began = f"{NIGHT}T03:11:00Z"
+        plan = replace(judged(NIGHT), run="first", began=began).plan(NIGHT)
+        first = log_night(plan, "first")
+        acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
+        plan = World(scenarios=30, run="second", began=began).write(NIGHT)
+        judge_night(plan)
+        second = log_night(plan, "second")
+        assert client.get_run(first).data.tags["baseline"] == "accepted"
+        assert "baseline" not in client.get_run(second).data.tags
+        assert delete_night("synthetic", NIGHT) == 4
+        assert len(runs(client, night=NIGHT)) == 4
+
+    def test_a_baseline_of_an_older_release(self, client: MlflowClient) -> None:
+        """It says no run: one that began after the acceptance is another."""
+        first = log_night(judged(NIGHT).plan(NIGHT), "first")
+        acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
+        plan = World(scenarios=30, run="second", began="2999-01-01T00:00:00Z").write(NIGHT)
+        judge_night(plan)
+        second = log_night(plan, "second")
+        assert client.get_run(first).data.tags["baseline"] == "accepted"
+        assert "baseline" not in client.get_run(second).data.tags
 
     def test_delete_night_removes_its_runs(self, client: MlflowClient) -> None:
         """Four runs go, the other night's stay."""

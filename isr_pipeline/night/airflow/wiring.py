@@ -34,7 +34,7 @@ from airflow.sdk.exceptions import (
 from isr_pipeline.base.errors import USER_ERRORS, InputError, Refused, disk_full, shortened
 from isr_pipeline.base.home import SHIPPED, Home
 from isr_pipeline.experiment.file import Nightly, experiment_of, known_experiments
-from isr_pipeline.experiment.stages import PANEL_SIZE_MAX
+from isr_pipeline.experiment.stages import PANEL_SIZE_MAX, SCENARIOS_MAX
 from isr_pipeline.night import steps
 from isr_pipeline.night.airflow.airflow_rest import WHY
 from isr_pipeline.night.airflow.connections import into_environment, settings, spark_connection
@@ -104,9 +104,25 @@ NIGHT_PARAMS = {
         type=["null", "integer"],
         minimum=1,
         maximum=PANEL_SIZE_MAX,
-        title="Scenarios",
+        title="Standing panel",
         description=f"Scenarios in the standing panel, 1 to {PANEL_SIZE_MAX}. Empty: as the "
         "experiment says. Another size is another panel: no comparison with the accepted baseline.",
+    ),
+    "scenarios": Param(
+        None,
+        type=["null", "integer"],
+        minimum=1,
+        maximum=SCENARIOS_MAX,
+        title="Scenarios",
+        description="Budget of one configuration over all panels, to decide what is undecided. "
+        "Empty: as the experiment says. The panel stays, so the night is compared.",
+    ),
+    "replace": Param(
+        False,
+        type="boolean",
+        title="Replace",
+        description="Whether the run may take the place of a night of its date that was judged on "
+        "other scenarios, which cannot be compared with it.",
     ),
     "fail_on_regression": Param(
         True,
@@ -144,6 +160,13 @@ ACCEPT_PARAMS = {
         maxLength=2000,
         title="Only these",
         description="Names of configurations, separated by commas. Empty: all of the night.",
+    ),
+    "absorb_unseen": Param(
+        False,
+        type="boolean",
+        title="Absorb unseen",
+        description="Accept a night that could not be compared with the baseline. Without it such "
+        "a night is refused, and the log says what had got worse in the last run that was.",
     ),
     "who": Param(
         None,

@@ -22,9 +22,10 @@ from isr_pipeline.verdicts.record import (
     MetricVerdict,
     Status,
     accept_command,
+    ask_again,
     cause_commands,
 )
-from isr_pipeline.verdicts.sentences import how_much, stratum_change, worst_first
+from isr_pipeline.verdicts.sentences import how_much, stratum_change, worse, worst_first
 
 SHOWN = 3
 """Configurations that are told here; the rest stands below."""
@@ -63,14 +64,15 @@ def values(page: Page, data: NightData) -> dict[str, Any]:
     plan, verdict, note = data.plan, data.verdict, data.verdict.baseline
     shown = data.flagged[:SHOWN]
     flagged = [_flagged(page, data, one) for one in shown]
-    worse = verdict.status in WORSE
+    got_worse = verdict.status in WORSE
     against, more_against = reference.lines(data)
     return {
         "status": verdict.status,
         "counts": verdict.counts(),
         "total": len(verdict.configurations),
-        "before": f", which is night {note.night}," if note is not None else "",
+        "before": f", which is night {note.called}," if note is not None else "",
         "refused": [one for one in verdict.configurations if one.status is Status.NO_DATA][:SHOWN],
+        "last_compared": worse(verdict) if verdict.last_compared else [],
         "flagged": flagged,
         "more_flagged": len(data.flagged) - len(shown),
         "better": _better(data),
@@ -78,9 +80,10 @@ def values(page: Page, data: NightData) -> dict[str, Any]:
         "sure": [how_sure(one) for one in shown],
         "scenarios_used": verdict.scenarios_used,
         "ratio_min": data.settings.ratio_min,
+        "ask_again": ask_again(plan.experiment, plan.night, 2 * plan.definition.budget.scenarios),
         "accept": accept_command(plan.experiment, plan.night),
         "why_and_blame": cause_commands(plan.experiment, plan.night, data.flagged[0].name)
-        if worse
+        if got_worse
         else (),
         "in_checkout": IN_CHECKOUT,
         "reference": plan.reference,

@@ -262,7 +262,9 @@ def _shared_tags(plan: Plan, dag_run_id: str) -> dict[str, str]:
 
 
 def _began_ms(plan: Plan) -> int:
-    """When the night began, milliseconds since 1970: its plan is its first file."""
+    """When the run began, milliseconds since 1970: where it does not say, its plan was first."""
+    if plan.began:
+        return round(datetime.fromisoformat(plan.began).timestamp() * 1_000)
     file = plan.place / "plan.json"
     return round(modified_s(file) * 1_000) if file.is_file() else time.time_ns() // 1_000_000
 
@@ -469,14 +471,20 @@ def _links(
 def _run_of(client: MlflowClient, record: BaselineRecord) -> str | None:
     """Run id of the parent of what was accepted whole, which a later run may have replaced.
 
-    A run that began after the acceptance is another one, though it be of the same date.
+    A run that began after the acceptance is another one, though it be of the same date. One that
+    was logged again counts as it was logged last.
     """
     accepted_s = datetime.fromisoformat(record.accepted_at).timestamp()
     same = {"dag_run_id": record.run} if record.run else {}
-    for run in find_runs(client, record.experiment, night=record.night, kind="night", **same):
-        is_whole = run.data.tags["status"] in (names.COMPLETE, names.REPLACED)
-        if is_whole and run.info.start_time // 1_000 <= accepted_s:
-            return str(run.info.run_id)
+    before = [
+        run
+        for run in find_runs(client, record.experiment, night=record.night, kind="night", **same)
+        if run.info.start_time // 1_000 <= accepted_s
+    ]
+    for status in (names.COMPLETE, names.REPLACED):
+        for run in before:
+            if run.data.tags["status"] == status:
+                return str(run.info.run_id)
     return None
 
 

@@ -81,6 +81,7 @@ class Case:
         differing: scenarios in which it differs, `SCENARIOS_MAX` and the deciding ones at most,
             evenly chosen; of the further scenarios too where these decided.
         is_named: whether the metric was asked for by its name.
+        accepted: the baseline's run, by its date and time; ``tonight``: the night's.
     """
 
     experiment: str
@@ -94,6 +95,13 @@ class Case:
     deciding: tuple[Drawn, ...]
     differing: tuple[Drawn, ...]
     is_named: bool = False
+    accepted: str = ""
+    tonight: str = ""
+
+    @property
+    def runs(self) -> str:
+        """Which two are compared: they may be of one date."""
+        return f"accepted {self.accepted}; tonight {self.tonight}"
 
     @property
     def same_code(self) -> bool:
@@ -176,7 +184,8 @@ def read_case(plan: Plan, config: str, metric: str | None = None) -> Case:
     first, differing = _scenarios(plan, baseline, judged, verdict, asked)
     return Case(
         experiment, night, chosen[0].name, asked.metric, str(asked.status), change(asked), before,
-        after, first, differing, metric is not None,
+        after, first, differing, metric is not None, record.acceptance(partner).called,
+        judged.called,
     )  # fmt: skip
 
 

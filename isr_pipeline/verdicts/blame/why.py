@@ -101,6 +101,7 @@ class Explanation:
         before, after = amount(case.metric, drawn.before), quantity(case.metric, drawn.after)
         lines = [
             f"{case.config}: {case.status}: {case.change}",
+            case.runs,
             f"scenario {drawn.scenario_id}: {label(case.metric)} {before} to {after}",
             *(f"    {line}" for line in story),
             _first_line(self.first),
