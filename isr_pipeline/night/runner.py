@@ -170,7 +170,7 @@ class _Run:
         self._programs: list[Program] = []
         self._heard = time.monotonic()
         self._why = ""
-        self._ask_why_at = self._heard + PATIENT_SECONDS
+        self._ask_why_at = 0.0
 
     def in_ui(self) -> bool:
         """Hand the run to the Airflow of `make ui`, and follow it; returns whether it succeeded."""
@@ -213,6 +213,7 @@ class _Run:
         """Tell what happens until the run ends."""
         try:
             print_line(f"DAG {self._dag_id}, run {self._run_id}")
+            self._ask_why_at = time.monotonic() + PATIENT_SECONDS
             while (state := self._hear(rest)) not in ENDED:
                 time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:

@@ -18,8 +18,8 @@ FIRST = "plan"
 BEGINS_WITHIN = timedelta(minutes=1)
 """A run that is the next one, and of which nothing has begun after this time, hangs."""
 
-SAYS_LITTLE = "Task Instance State"
-"""Airflow gives this reason for each task that has not begun."""
+SAYS_LITTLE = frozenset({"Task Instance State", "Dagrun Running"})
+"""Airflow gives these reasons for every task that has not begun, of every run that is queued."""
 
 
 def hanging(rest: Rest, prefix: str) -> list[str]:
@@ -79,10 +79,12 @@ def why_not_begun(rest: Rest, run: Any, active: Sequence[Any]) -> str:
         )
         return f"run {before['dag_run_id']} is before it{is_why}"
     said = rest.not_begun(dag_id, run_id, FIRST)
-    reasons = [one["reason"] for one in said if one["name"] != SAYS_LITTLE]
+    reasons = [one["reason"] for one in said if one["name"] not in SAYS_LITTLE]
     if reasons:
         return f"Airflow says: {' '.join(reasons)}"
-    return "its first task is queued" if rest.is_well() else "Airflow's scheduler is not well"
+    if not rest.is_well():
+        return "Airflow's scheduler, or what reads its DAGs, is not well"
+    return "Airflow gives no reason; its scheduler or its workers are busy"
 
 
 def is_to_come(run: Any) -> bool:
