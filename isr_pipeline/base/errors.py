@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import errno
-import re
 
 LINE_MAX = 400
 """Characters of a refusal: a person reads it on a terminal."""
@@ -135,28 +133,3 @@ class TableMissing(Refused):
 
 USER_ERRORS = (InputError, Refused, BudgetSpent)
 """Errors that only the user can fix; their text says how, and retrying does not help."""
-
-
-DISK_FULL = "no space left on device"
-
-_FULL = re.compile(
-    r"(?:Errno 28\] )?No space left on device(?:[:,;]? '?(?P<file>/[^'\n]+?)'?)?(?:\n|$|\s\()|"
-    r"database or disk is full|Disk quota exceeded",
-    re.IGNORECASE,
-)
-
-
-def disk_full(error: BaseException, text: str = "") -> str:
-    """Say that a disk is full if that is why; else nothing."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return _full(str(error.filename or ""))
-    found = _FULL.search(text or f"{type(error).__name__}: {error}")
-    return _full(found["file"] or "") if found else ""
-
-
-def _full(file: str) -> str:
-    from isr_pipeline.base.home import full_place  # noqa: PLC0415 - that file reads this one
-
-    file = file or full_place()
-    where = f"{file}: " if file else ""
-    return shortened(f"{where}{DISK_FULL}; free some, and run the night again", LINE_MAX - 50)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +23,6 @@ DEFAULT_EXPERIMENT = "operators"
 
 UI_PORTS = {"airflow": 8080, "mlflow": 5000}
 """Ports of ``make ui``; ``ISR_PIPELINE_AIRFLOW_PORT`` and ``..._MLFLOW_PORT`` change them."""
-
-FULL_BYTES = 2**20
-"""A volume with less than this is called full: what did not fit was removed again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +140,6 @@ def config_dir() -> Path:
     named = os.environ.get("ISR_PIPELINE_CONFIG")
     homes = Home.from_environment().path / "config"
     return Path(named) if named else homes if homes.is_dir() else SHIPPED / "config"
-
-
-def full_place() -> str:
-    """Of the folders that a night writes into, one whose volume is full; empty if none is."""
-    home = Home.from_environment()
-    folders = [home.path, Path(tempfile.gettempdir())]
-    folders += [Path(one) for one in (home.store, home.root) if one and "://" not in one]
-    free = {one: shutil.disk_usage(one).free for one in folders if one.is_dir()}
-    return next((str(one) for one, left in free.items() if left < FULL_BYTES), "")
 
 
 def port_variable(program: str) -> str:

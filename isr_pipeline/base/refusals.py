@@ -10,7 +10,8 @@ from typing import Any
 
 import typer
 
-from isr_pipeline.base.errors import LINE_MAX, USER_ERRORS, InputError, disk_full, shortened
+from isr_pipeline.base.disk import disk_full
+from isr_pipeline.base.errors import LINE_MAX, USER_ERRORS, InputError, shortened
 
 PROGRAM = "isr-pipeline"
 

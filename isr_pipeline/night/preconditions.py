@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from isr_pipeline.base.errors import DISK_FULL, InputError, Refused, disk_full
+from isr_pipeline.base.disk import DISK_FULL, disk_full
+from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.base.files.words import without_password
 from isr_pipeline.base.places import root_path
 from isr_pipeline.base.storage.remote import StoreError, endpoint

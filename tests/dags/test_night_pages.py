@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 
 from isr_pipeline.night.airflow.night_pages import NightPages, app, place_of
 from isr_pipeline.night.status import Status, folder_of, write_status
+from isr_pipeline.report.tracking.pages import remember
 
 NIGHT = "2026-11-19"
 DAG_ID = "isr_nightly_smoke"
@@ -74,6 +75,16 @@ class TestPages:
         found = client.get(f"/runs/{DAG_ID}/{RUN}/{page}")
         assert (found.url.path, found.text) == (way, text)
         assert found.headers["content-security-policy"].startswith("sandbox")
+
+    def test_of_a_run_in_mlflow(self, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A run leads to MLflow where that is now."""
+        way = f"/runs/{DAG_ID}/{RUN}/mlflow"
+        assert client.get(way).status_code == 404
+        remember(folder_of("smoke", NIGHT), experiment_id="7", run_id="abc")
+        monkeypatch.setenv("ISR_PIPELINE_MLFLOW_URL", "http://mlflow.example")
+        found = client.get(way, follow_redirects=False)
+        address = "http://mlflow.example/#/experiments/7/runs/abc?workflowType=machine_learning"
+        assert (found.status_code, found.headers["location"]) == (307, address)
 
     def test_of_a_run_without_a_night(self, client: TestClient) -> None:
         """One line says so."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PARTS = [
     *("Python", "home", "config", "baselines", "Spark", "Java", "Spark master", "Spark workers"),
-    *("MLflow", "Airflow"),
+    *("MLflow", "Airflow", "make ui"),
 ]
 
 

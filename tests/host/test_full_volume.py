@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from isr_pipeline.base import refusals
-from isr_pipeline.base.errors import Refused, disk_full
+from isr_pipeline.base.disk import disk_full
+from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.home import Home
 from isr_pipeline.base.progress import Listener
 from isr_pipeline.night import life, preconditions

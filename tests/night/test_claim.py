@@ -517,6 +517,20 @@ class TestRunEnded:
         assert made_by("gate", "smoke", "first") == f"{run}/artifacts/report.html{view}"
         assert made_by("gate", "smoke", "another") == ""
 
+    def test_links_where_make_ui_has_mlflow(
+        self, home: Home, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its port may be another when they are read: Airflow's server looks for it then."""
+        monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        monkeypatch.delenv("ISR_PIPELINE_MLFLOW_URL", raising=False)
+        write_status(folder_of("smoke", NIGHT), Status("regressed", dag_run_id="manual__a+b"))
+        remember(folder_of("smoke", NIGHT), experiment_id="7", run_id="abc")
+        way = "/isr/runs/isr_nightly_smoke/manual__a%2Bb"
+        links = f"[MLflow run]({way}/mlflow) · [report]({way}/report)"
+        assert note_of("smoke", NIGHT, "worse") == f"**{NIGHT} of smoke: worse**\n\n{links}"
+        assert made_by("gate", "smoke", "manual__a+b") == f"{way}/report"
+        assert made_by("judge", "smoke", "manual__a+b") == f"{way}/mlflow"
+
     def test_a_run_without_its_gate_gives_the_night_free(self, home: Home) -> None:
         """As when Airflow ended it for its time: the next run has its turn."""
         claim(home, "first")

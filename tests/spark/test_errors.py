@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from isr_pipeline.base.errors import Refused, disk_full
+from isr_pipeline.base.disk import disk_full
+from isr_pipeline.base.errors import Refused
 from isr_pipeline.night.spark.pack import start_script
 from isr_pipeline.night.spark.program import run_as_program
 from isr_pipeline.night.spark.spark_errors import cause

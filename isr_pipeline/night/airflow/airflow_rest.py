@@ -9,8 +9,9 @@ import urllib.request
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from isr_pipeline.base.errors import DISK_FULL, Refused
-from isr_pipeline.base.home import full_place, port_variable, served_port
+from isr_pipeline.base.disk import DISK_FULL, full_place
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import port_variable, served_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

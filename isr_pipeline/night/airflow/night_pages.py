@@ -22,6 +22,7 @@ from isr_pipeline.report.tracking import pages
 
 if TYPE_CHECKING:
     from isr_pipeline.base.storage.places import Place
+    from isr_pipeline.night.status import NightRun
 
 PREFIX = pages.BY_AIRFLOW
 
@@ -90,16 +91,22 @@ def of_run(dag_id: str, run_id: str, page: str, request: Request) -> Response:
     if run is None:
         return HTMLResponse("This run has written no night, or another has since.", 404, HEADERS)
     experiment, night = run.experiment, run.night
-    if page == "mlflow" and (address := pages.runs_of(run.folder, experiment, night)):
-        return RedirectResponse(address)
+    if page == "mlflow":
+        address = pages.runs_of(run.folder, experiment, night)
+        return RedirectResponse(address) if address else _missing(run)
     way = f"{str(run.folder).removeprefix(f'{made}/')}/report.html"
     if page == "data-docs":
         way = f"data_docs/{experiment}/index.html"
     if not (made / way).is_file():
-        why = run.status.reason or run.status.state
-        said = f"Night {night} of {experiment} has no such page: {why}."
-        return HTMLResponse(escape(said), 404, HEADERS)
+        return _missing(run)
     return RedirectResponse(f"{request.scope.get('root_path', '')}/files/{quote(way)}")
+
+
+def _missing(run: NightRun) -> Response:
+    """Say that a night has no such page, and why."""
+    why = run.status.reason or run.status.state
+    said = f"Night {run.night} of {run.experiment} has no such page: {why}."
+    return HTMLResponse(escape(said), 404, HEADERS)
 
 
 @app.get("/files/{path:path}")

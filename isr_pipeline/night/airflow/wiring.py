@@ -31,7 +31,8 @@ from airflow.sdk.exceptions import (
     AirflowTaskTimeout,
 )
 
-from isr_pipeline.base.errors import USER_ERRORS, InputError, Refused, disk_full, shortened
+from isr_pipeline.base.disk import disk_full
+from isr_pipeline.base.errors import USER_ERRORS, InputError, Refused, shortened
 from isr_pipeline.base.home import SHIPPED, Home
 from isr_pipeline.experiment.file import Nightly, experiment_of, known_experiments
 from isr_pipeline.experiment.stages import PANEL_SIZE_MAX, SCENARIOS_MAX

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from isr_pipeline.base.errors import DISK_FULL, LINE_MAX, disk_full, shortened
+from isr_pipeline.base.disk import DISK_FULL, disk_full
+from isr_pipeline.base.errors import LINE_MAX, shortened
 from isr_pipeline.night.spark.spark_watch import NO_EXECUTOR
 
 _GONE = re.compile(

@@ -204,11 +204,13 @@ def _results(
     table: str, suite: list[Expectation], of: Frame, plan: Plan, pages: Path | None
 ) -> list[Any]:
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
-    # Before the import, which tells Airflow's log of every function that it looks at.
-    logging.getLogger("great_expectations").setLevel(logging.ERROR)
+    # The import, which sets this level anew, tells Airflow's log of each function that it looks at.
+    said = logging.getLogger("great_expectations")
+    said.setLevel(logging.ERROR)
     import great_expectations as gx  # noqa: PLC0415 - two seconds, and reads the variable above
 
     importlib.import_module("isr_pipeline.tables.validation.row_rule")  # registers it
+    said.setLevel(logging.ERROR)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = {"globally": False}
     actions = []
