@@ -369,6 +369,15 @@ class TestParams:
         with pytest.raises(ParamValidationError):
             bag.dags["isr_baseline_accept"].params.validate()
 
+    def test_a_night_to_come_is_refused(self, bag: Any) -> None:
+        """The form takes any date: the run's first task says which may run, and is not retried."""
+        run = SimpleNamespace(run_type="manual", run_id="manual__1", logical_date=None)
+        params = {"night": "2999-01-01", "panel_size": None, "fail_on_regression": True}
+        task = bag.dags[NIGHTLY].get_task("plan")
+        left = SimpleNamespace(xcom_push=lambda **_: None)
+        with pytest.raises(AirflowFailException, match=r"^params: night: 2999-01-01; allowed: tod"):
+            task.python_callable("smoke", params=params, dag_run=run, ti=left)
+
     def test_failed_pairs_are_refused_as_on_the_command_line(
         self, bag: Any, home: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,14 @@ from typer.testing import CliRunner
 
 from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.cli import app
-from isr_pipeline.night.status import Status, check_night, find_experiment, folder_of, write_status
+from isr_pipeline.night.status import (
+    Status,
+    check_has_come,
+    check_night,
+    find_experiment,
+    folder_of,
+    write_status,
+)
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.baseline import forget
 from isr_pipeline.verdicts.judge import judge_night
@@ -150,3 +158,30 @@ def test_a_night_is_a_date(night: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
         check_night(night)
     assert str(caught.value) == f"--night: {said}; allowed: a date, YYYY-MM-DD"
+
+
+class TestToCome:
+    """A night of a day that is to come is refused: Airflow would begin none of its tasks."""
+
+    def test_tomorrow(self) -> None:
+        """By UTC, which is said."""
+        today = datetime.now(UTC).date()
+        tomorrow = (today + timedelta(days=1)).isoformat()
+        with pytest.raises(InputError) as caught:
+            check_has_come(tomorrow)
+        allowed = f"today ({today}, UTC) or an earlier date"
+        assert str(caught.value) == f"--night: {tomorrow}; allowed: {allowed}"
+
+    def test_today(self) -> None:
+        """It may run from its first second on."""
+        today = datetime.now(UTC).date().isoformat()
+        assert check_has_come(today) == today
+
+    @pytest.mark.parametrize("way", [[], ["--in-process"]])
+    def test_on_the_command_line(self, home: object, way: list[str]) -> None:
+        """Before anything starts, in Airflow and without."""
+        assert home
+        command = ["night", "run", "--experiment", "smoke", "--night", "2999-01-01", *way]
+        refused = CliRunner().invoke(app, command)
+        assert isinstance(refused.exception, InputError)
+        assert refused.exception.args[:3] == ("--night", "", "2999-01-01")
