@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
+from collections.abc import Sequence
 
 LINE_MAX = 400
 """Characters of a refusal: a person reads it on a terminal."""
 
 _PART_MAX = 75
+_MISTAKES_TOLD = 20
 _NEAREST = 5
 _LISTED = " (docs/scenario-format.md lists them)"
 
@@ -64,30 +67,76 @@ class InputError(ValueError):
         field: dotted path of the field, ``""`` if the file as a whole is meant.
         given: what stands there, in words or as the value itself.
         allowed: what may stand there.
+        line: of the file where the field stands, the first is 1; 0 if unknown.
     """
 
     exit_status = 2
 
-    def __init__(self, where: str, field: str, given: object, allowed: str) -> None:
+    def __init__(self, where: str, field: str, given: object, allowed: str, line: int = 0) -> None:
         self.where = where
         self.field = field
         self.given = given
         self.allowed = allowed
-        super().__init__(where, field, given, allowed)
+        self.line = line
+        super().__init__(where, field, given, allowed, line)
+
+    @property
+    def each(self) -> tuple[InputError, ...]:
+        """Itself, or the mistakes that it stands for."""
+        return (self,)
+
+    def at_line(self, line: int) -> InputError:
+        """The same, with its line in the file."""
+        return InputError(self.where, self.field, self.given, self.allowed, line)
 
     def __str__(self) -> str:
-        """``FILE: faults[2].broker: 1044; allowed: 1001, 1002, 1003``."""
-        line = _line(self.where, self.field, str(self.given), self.allowed)
+        """``FILE:12: faults[2].broker: 1044; allowed: 1001, 1002, 1003``."""
+        numbered = f":{self.line}" if self.line else ""
+        where = self.where + numbered
+        line = _line(where, self.field, str(self.given), self.allowed)
         if len(line) <= LINE_MAX:
             return line
         # A mistyped key is told by its place, a mistyped word by itself.
         mistyped = self.field.rpartition(".")[2] if "unknown" in str(self.given) else self.given
         parts = [shortened(text, _PART_MAX) for text in (self.where, self.field, str(self.given))]
+        parts[0] += numbered
         allowed, listed = _without_list(self.allowed)
         if not listed and "verdicts" not in self.where:  # metrics are no words of scenarios
             listed = _LISTED
         room = LINE_MAX - len(_line(parts[0], parts[1], parts[2], ""))
         return _line(parts[0], parts[1], parts[2], _nearest(allowed, str(mistyped), room, listed))
+
+
+class Mistakes(InputError):
+    """Several mistakes of a user, told together: a line each.
+
+    Args:
+        each: what is wrong, at least two; attributes are those of the first.
+    """
+
+    def __init__(self, *each: InputError) -> None:
+        first = each[0]
+        super().__init__(first.where, first.field, first.given, first.allowed, first.line)
+        self.args = each  # what a copy in another process is made from
+
+    @property
+    def each(self) -> tuple[InputError, ...]:
+        """All of them, in order."""
+        return self.args
+
+    def __str__(self) -> str:
+        """The first of them, one a line, and how many there are beyond."""
+        told = [str(one) for one in self.each[:_MISTAKES_TOLD]]
+        beyond = len(self.each) - len(told)
+        return "\n".join([*told, f"and {beyond} more"] if beyond else told)
+
+
+def together(found: Sequence[InputError]) -> InputError:
+    """One error for all that was found; of two at one place the first."""
+    each: dict[tuple[str, str], InputError] = {}
+    for one in (one for error in found for one in error.each):
+        each.setdefault((one.where, one.field), one)
+    return next(iter(each.values())) if len(each) == 1 else Mistakes(*each.values())
 
 
 class BudgetSpent(RuntimeError):

@@ -1,4 +1,6 @@
-"""How a command ends that does not succeed: one line on standard error, and an exit status.
+"""How a command ends that does not succeed: a line on standard error, and an exit status.
+
+Mistakes in a file have a line each.
 
 Never a traceback for a user's mistake.
 """
@@ -27,7 +29,8 @@ def run(commands: typer.Typer) -> None:
         if isinstance(status, int):
             sys.exit(status)
     except USER_ERRORS as error:
-        refuse(str(error))
+        for line in str(error).splitlines() if isinstance(error, InputError) else [str(error)]:
+            refuse(line)
         sys.exit(error.exit_status)
     except KeyboardInterrupt:
         sys.exit(130)

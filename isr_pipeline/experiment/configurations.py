@@ -19,10 +19,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.errors import InputError, together
+from isr_pipeline.base.files.lines import with_lines
 from isr_pipeline.base.files.models import Strict
 from isr_pipeline.base.files.words import shown
 from isr_pipeline.experiment.file import Experiment, Grid, healthy_scenario
+from isr_pipeline.experiment.mistakes import (
+    check_reference,
+    checked_point,
+    laid_over,
+    name_mistakes,
+    noted,
+)
 from isr_pipeline.kafka.broker_config import UNREAD, resolve
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.releases import (
@@ -42,8 +50,6 @@ from isr_pipeline.scenarios.model import (
     Cluster,
     Scenario,
     Topic,
-    apply,
-    check,
     check_overrides,
 )
 from isr_pipeline.worlds.size import check_size
@@ -109,24 +115,29 @@ class _Written:
     why: str
 
 
+@with_lines()
 def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
     """Give an experiment's configurations in the order of its file.
 
     Raises:
         InputError: an empty group or grid, a name given twice, an override that may not be, two
-            configurations that are the same, or a reference that is none of them.
+            configurations that are the same, or a reference that is none of them; all of a kind.
     """
     where = experiment.where
     busiest = max(experiment.cluster.hourly_load, default=1)  # it has to fit as well
     healthy = healthy_scenario(experiment).model_copy(update={"load_factor": busiest})
     written = list(_written(experiment))
-    _check_names(written, where)
-    resolved = {
-        one.name: resolved_params(_applied(healthy, one, experiment.base, where)) for one in written
-    }
-    _check_twins(written, resolved, where)
-    if experiment.reference not in resolved:
-        raise InputError(where, "reference", experiment.reference, ", ".join(resolved))
+    found = _name_mistakes(written, where)
+    with noted(found):
+        check_reference(experiment.reference, [one.name for one in written], where)
+    resolved = {}
+    for one in written:
+        with noted(found):
+            resolved[one.name] = resolved_params(_applied(healthy, one, experiment.base, where))
+    if not found:
+        found = _twins(written, resolved, where)
+    if found:
+        raise together(found)
     shown_params = _shown_params(resolved)
     return tuple(
         Configuration(
@@ -166,13 +177,7 @@ def _points(grid: Grid, at: str, where: str) -> Iterator[tuple[str, dict[str, An
     for key, axis in grid.axes.items():
         values = []
         for v, value in enumerate(axis.values):
-            here = f"{at}.axes.{key}.values[{v}]"
-            try:
-                checked = check_overrides({key: value}, where, "")
-            except InputError as error:
-                unknown = error.given == "unknown key"
-                path = f"{at}.axes.{key}" if unknown else here
-                raise InputError(where, path, error.given, error.allowed) from None
+            checked = checked_point(key, value, where, f"{at}.axes.{key}", v)
             values.append((f"{axis.label}={shown(value)}", checked))
         axes.append(values)
     fixed = check_overrides(grid.set, where, f"{at}.set")
@@ -183,45 +188,39 @@ def _points(grid: Grid, at: str, where: str) -> Iterator[tuple[str, dict[str, An
         yield f"{grid.name}@{','.join(label for label, _ in point)}", overrides
 
 
-def _check_names(written: Sequence[_Written], where: str) -> None:
+def _name_mistakes(written: Sequence[_Written], where: str) -> list[InputError]:
     if not written:
         raise InputError(where, "groups", "no configuration", "at least one candidate or grid")
     if len(written) > CONFIGURATIONS_MAX:
         given = f"{len(written)} configurations"
         raise InputError(where, "groups", given, f"at most {CONFIGURATIONS_MAX}")
-    seen: dict[str, str] = {}
-    for one in written:
-        if one.name in seen:
-            allowed = f"a name not yet used (by {seen[one.name]})"
-            raise InputError(where, f"{one.at}.name", one.name, allowed)
-        seen[one.name] = one.at
+    return name_mistakes([(one.at, one.name) for one in written], where)
 
 
 def _applied(healthy: Scenario, one: _Written, base: Mapping[str, Any], where: str) -> Scenario:
     """Lay overrides over the healthy scenario, check the result as a scenario, and its size."""
-    applied = apply(healthy, one.overrides)
+    applied = laid_over(healthy, one.overrides, base, where, one.at)
     try:
-        check(applied, where)
+        check_size(applied, where)
     except InputError as error:
-        key = error.field.removeprefix("config.")
-        of_all = key in base and base[key] == one.overrides[key]
-        field = f"base.{key}" if of_all else f"{one.at}.set.{key}"
+        field = f"{one.at}: {error.field}"
         raise InputError(where, field, error.given, error.allowed) from None
-    check_size(applied, f"{where}: {one.at}")
     return applied
 
 
-def _check_twins(
+def _twins(
     written: Sequence[_Written], resolved: Mapping[str, Mapping[str, Param]], where: str
-) -> None:
+) -> list[InputError]:
+    found = []
     seen: dict[str, str] = {}
     for one in written:
         digest = _digest(effective(resolved[one.name]))
         if digest in seen:
             given = f"{one.name} does the same as {seen[digest]}"
             allowed = "configurations that differ in a key that their rules read"
-            raise InputError(where, one.at, given, allowed)
-        seen[digest] = one.name
+            found.append(InputError(where, one.at, given, allowed))
+        seen.setdefault(digest, one.name)
+    return found
 
 
 # ---------------------------------------------------------------------------- resolved values

@@ -18,12 +18,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.errors import InputError, together
 from isr_pipeline.base.files.checks import BOOLEAN, LIST, TEXT, Bad, Check, number, text, whole
+from isr_pipeline.base.files.lines import with_lines
 from isr_pipeline.base.files.models import Strict, validated
 from isr_pipeline.base.files.reading import read_mapping, said_path
 from isr_pipeline.base.files.words import close_or_all, shown
 from isr_pipeline.base.home import config_dir
+from isr_pipeline.experiment.mistakes import further_mistakes, noted, override_mistakes
 from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.kafka.broker_config import LONG_MAX
 from isr_pipeline.scenarios.cluster_file import Plain, of_a_scenario, read_cluster
@@ -37,6 +39,7 @@ from isr_pipeline.scenarios.model import (
     check_overrides,
     parse_scenario,
 )
+from isr_pipeline.scenarios.panels import PANELS
 from isr_pipeline.scenarios.profile import FaultProfile, Words, counted, load_profile
 from isr_pipeline.scenarios.rule_set_files import with_rule_sets
 from isr_pipeline.scenarios.topics import PATTERNS, matching, simulated
@@ -282,7 +285,9 @@ class Experiment(Strict):
             raise InputError(self.where, "panel size", size, "1 or more")
         panels = Panels(regression=size, confirm=size)
         changed = self.model_copy(update={"panels": panels})
-        _check_panels(changed, "panel size")
+        strata = len(self.profile.strata)
+        if found := _panel_mistakes(changed.panels.model_dump(), strata, self.where, "panel size"):
+            raise found[0]
         return changed
 
     def asking(self, scenarios: int | None) -> Experiment:
@@ -301,10 +306,13 @@ class Experiment(Strict):
                 "groups": tuple(one.model_copy(update={"asked": True}) for one in self.groups),
             }
         )
-        _check_budget(changed, "scenarios")
+        sizes = self.panels.model_dump()
+        if found := _budget_mistakes(scenarios, sizes, self.where, "scenarios"):
+            raise found[0]
         return changed
 
 
+@with_lines()
 def load_experiment(name_or_path: str | Path, topics: Sequence[str] = ()) -> Experiment:
     """Read an experiment by its name or by the path of its file, with what it names.
 
@@ -313,14 +321,27 @@ def load_experiment(name_or_path: str | Path, topics: Sequence[str] = ()) -> Exp
         topics: that are simulated, instead of what the file says; see its field.
 
     Raises:
-        InputError: the first thing in one of the files that cannot be used.
+        InputError: everything in the files that cannot be used.
     """
     path = _find(str(name_or_path))
     where = said_path(path)
-    written = read_experiment_file(path)
-    profile = _named_profile(where, "faults", written.faults)
-    profile = _reshared(profile, written.shares, f"{where}: shares")
-    cluster, cluster_where = _named_cluster(where, "cluster", written.cluster)
+    raw = _raw(path)
+    found: list[InputError] = []
+    with noted(found):
+        written = validated(ExperimentFile, raw, where)
+    found += override_mistakes(raw, where)
+    if faults := _name_in(raw, "faults"):
+        with noted(found):
+            profile = _named_profile(where, "faults", faults)
+            found += _size_mistakes(raw, len(profile.strata), where)
+            profile = _reshared(profile, raw.get("shares"), where)
+    cluster_name = _name_in(raw, "cluster")
+    if cluster_name:
+        with noted(found):
+            cluster, cluster_where = _named_cluster(where, "cluster", cluster_name)
+    if found:
+        standing = _standing(cluster_name)
+        raise together([*found, *further_mistakes(raw, where, standing)])
     experiment = Experiment(
         name=path.stem,
         where=where,
@@ -336,9 +357,6 @@ def load_experiment(name_or_path: str | Path, topics: Sequence[str] = ()) -> Exp
         budget=written.budget or Budget(),
         description=written.description,
     )
-    if written.warmup_ms >= written.horizon_ms:
-        allowed = f"less than horizon_ms ({shown(written.horizon_ms)})"
-        raise InputError(where, "warmup_ms", shown(written.warmup_ms), allowed)
     healthy = parse_scenario(scenario_frame(experiment), cluster_where)
     check_kinds(cluster.incidents, profile.incidents, cluster_where, "incidents")
     check_kinds(written.incidents, profile.incidents, where, "incidents")
@@ -351,10 +369,23 @@ def load_experiment(name_or_path: str | Path, topics: Sequence[str] = ()) -> Exp
     )
     if patterns := topics or written.topics:
         experiment = _with_topics(experiment, patterns)
-    _check_panels(experiment, "panels.{}")
-    if written.budget is not None:
-        _check_budget(experiment)
     return experiment
+
+
+def _name_in(raw: Mapping[str, Any], field: str) -> str:
+    """A name in a file as it was read; empty if it is none, which is told elsewhere."""
+    try:
+        return str(NAME.read(raw.get(field)))
+    except Bad:
+        return ""
+
+
+def _standing(cluster: str) -> Scenario | None:
+    """A cluster as it stands, if it can be read; why not is told elsewhere."""
+    try:
+        return standing_cluster(cluster)
+    except InputError:
+        return None
 
 
 def _named_cluster(where: str, field: str, name: str) -> tuple[ClusterFile, str]:
@@ -409,11 +440,12 @@ def counted_incidents(
     return counts, kinds
 
 
+@with_lines()
 def read_experiment_file(path: Path) -> ExperimentFile:
     """Read an experiment's own file, without what it names.
 
     Raises:
-        InputError: the first thing in it that cannot be used.
+        InputError: everything in it that cannot be used.
     """
     return validated(ExperimentFile, _raw(path), said_path(path))
 
@@ -427,16 +459,30 @@ def _with_topics(experiment: Experiment, patterns: Sequence[str]) -> Experiment:
     return experiment.model_copy(update={"cluster": cluster, "simulated": simulated(every, kept)})
 
 
-def _reshared(profile: FaultProfile, shares: Mapping[str, Any], where: str) -> FaultProfile:
-    """Draw some strata more or less often than a profile does; their weights undo it."""
+def _reshared(profile: FaultProfile, shares: Any, where: str) -> FaultProfile:
+    """Draw some strata more or less often than a profile does; their weights undo it.
+
+    Args:
+        profile: the fault profile.
+        shares: stratum -> share, as it was read; what is no mapping is told elsewhere.
+        where: the file that has them.
+
+    Raises:
+        InputError: every share of no stratum, and all that are no numbers.
+    """
     strata = dict(profile.strata)
-    for name, share in shares.items():
+    found = []
+    for name, share in shares.items() if isinstance(shares, Mapping) else ():
+        at = f"shares.{name}"
         if name not in strata:
-            raise InputError(where, name, "unknown stratum", close_or_all(name, strata))
+            found.append(InputError(where, at, "unknown stratum", close_or_all(name, strata)))
+            continue
         try:
             strata[name] = strata[name].model_copy(update={"sample": _SHARE.read(share)})
         except Bad:
-            raise InputError(where, name, shown(share), _SHARE.allowed) from None
+            found.append(InputError(where, at, shown(share), _SHARE.allowed))
+    if found:
+        raise together(found)
     return profile.model_copy(update={"strata": strata})
 
 
@@ -461,21 +507,47 @@ def scenario_frame(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def _check_panels(experiment: Experiment, at: str) -> None:
-    least = len(experiment.profile.strata)
-    for panel, size in experiment.panels:
-        if size < least:
-            allowed = f"at least {least} (one scenario of every stratum)"
-            raise InputError(experiment.where, at.format(panel), size, allowed)
+def _panel_mistakes(
+    sizes: Mapping[str, float], least: int, where: str, at: str
+) -> list[InputError]:
+    """Panels that have no scenario of some stratum."""
+    allowed = f"at least {least} (one scenario of every stratum)"
+    return [
+        InputError(where, at.format(panel), size, allowed)
+        for panel, size in sizes.items()
+        if size < least
+    ]
 
 
-def _check_budget(experiment: Experiment, at: str = "budget.scenarios") -> None:
+def _size_mistakes(raw: Mapping[str, Any], strata: int, where: str) -> list[InputError]:
+    """Numbers that are too small beside others; what is no number is told elsewhere."""
+    default = ExperimentFile.model_fields["warmup_ms"].default
+    lengths = _numbers({"warmup_ms": default, **raw}, "horizon_ms", "warmup_ms")
+    sizes = _numbers(raw.get("panels"), *PANELS)
+    found = _panel_mistakes(sizes, strata, where, "panels.{}")
+    if len(lengths) == 2 and lengths["warmup_ms"] >= lengths["horizon_ms"]:
+        allowed = f"less than horizon_ms ({shown(lengths['horizon_ms'])})"
+        found.append(InputError(where, "warmup_ms", shown(lengths["warmup_ms"]), allowed))
+    budget = _numbers(raw.get("budget"), "scenarios").get("scenarios", 0)
+    if budget > 0 and len(sizes) == len(PANELS):
+        found += _budget_mistakes(budget, sizes, where, "budget.scenarios")
+    return found
+
+
+def _budget_mistakes(
+    budget: float, sizes: Mapping[str, float], where: str, at: str
+) -> list[InputError]:
     """A budget that is written holds at least the two panels that every verdict may need."""
-    least = experiment.panels.regression + experiment.panels.confirm
-    given = experiment.budget.scenarios
-    if given < least:
-        allowed = f"at least {least} (regression and confirm panel)"
-        raise InputError(experiment.where, at, given, allowed)
+    least = sum(sizes.values())
+    allowed = f"at least {least} (regression and confirm panel)"
+    return [InputError(where, at, budget, allowed)] if budget < least else []
+
+
+def _numbers(raw: Any, *names: str) -> dict[str, float]:
+    """Of a mapping as it was read, those of some values that are numbers."""
+    values = {name: raw.get(name) for name in names} if isinstance(raw, Mapping) else {}
+    numbers = {name: one for name, one in values.items() if isinstance(one, (int, float))}
+    return {name: one for name, one in numbers.items() if not isinstance(one, bool)}
 
 
 # ---------------------------------------------------------------------------- places

@@ -8,7 +8,7 @@ effect there, so that a grid of keys can be crossed with releases.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -169,24 +169,31 @@ KEYS: Mapping[str, Key] = MappingProxyType({key.name: key for key in _ALL})
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Two keys of one unit that Kafka checks together when a broker starts.
+    """Two keys of one unit that have to agree.
 
     Attributes:
         low: may be at most the value of ``high``.
         high: the other key.
-        since: first release whose KafkaConfig checks it; every later one does.
+        otherwise: what happens, before the word "with".
     """
 
     low: str
     high: str
-    since: str
+    otherwise: str
 
 
 BOUNDS: tuple[Bound, ...] = (
     # server/KafkaConfig.scala @ 0.8.1, 0.8.2.2, 0.10.2.0, 2.5.0, 3.9, trunk
-    Bound("replica.fetch.wait.max.ms", "replica.lag.time.max.ms", "0.8.1"),
+    Bound("replica.fetch.wait.max.ms", "replica.lag.time.max.ms", "no broker from 0.8.1 on starts"),
 )
 """A broker whose settings break one of them does not start."""
+
+SESSION_BOUND = Bound(
+    "broker.heartbeat.interval.ms",
+    "broker.session.timeout.ms",
+    "the controller fences a healthy broker between two heartbeats",
+)
+"""What nobody wants under KRaft; brokers start with less, so a scenario may have it."""
 
 UNREAD: frozenset[str] = frozenset(key.name for key in _ALL if not key.is_read)
 """Keys that a broker has and the simulated world does not read."""
@@ -225,7 +232,10 @@ class OutOfBounds:
 
 
 def out_of_bounds(
-    rule_set: RuleSet, config: Mapping[str, Value], own: Mapping[str, Value]
+    rule_set: RuleSet,
+    config: Mapping[str, Value],
+    own: Mapping[str, Value],
+    bounds: Sequence[Bound] = BOUNDS,
 ) -> Iterator[OutOfBounds]:
     """Find what keeps a broker from starting.
 
@@ -233,19 +243,19 @@ def out_of_bounds(
         rule_set: its release, which has the defaults.
         config: the cluster's settings, checked.
         own: the broker's own, which lie over them.
+        bounds: that are looked at.
     """
     keys = in_effect(rule_set, {**config, **own})
-    for one in BOUNDS:
+    for one in bounds:
         low, high = int(keys[one.low]), int(keys[one.high])
         if low <= high:
             continue
         is_own = one.low in own or one.high in own
-        starts = f"no broker from {one.since} on starts with"
         if one.low in (own if is_own else config):
-            allowed = f"at most {one.high} ({high}): {starts} more"
+            allowed = f"at most {one.high} ({high}): {one.otherwise} with more"
             yield OutOfBounds(is_own, one.low, low, allowed)
         else:
-            allowed = f"at least {one.low} ({low}): {starts} less"
+            allowed = f"at least {one.low} ({low}): {one.otherwise} with less"
             yield OutOfBounds(is_own, one.high, high, allowed)
 
 

@@ -18,6 +18,7 @@ from pydantic import Field, ValidationError
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.files.checks import LIST, MAPPING, Bad, Check, list_of, one_of, text, whole
+from isr_pipeline.base.files.lines import with_lines
 from isr_pipeline.base.files.models import Strict, validated
 from isr_pipeline.base.files.reading import read_mapping
 from isr_pipeline.base.files.words import counted, shown
@@ -329,6 +330,7 @@ def read_cluster(path: Path, where: str) -> dict[str, Any]:
     return scenario_parts(load_cluster_file(path, where), path.parent)
 
 
+@with_lines()
 def load_cluster_file(path: Path, where: str) -> ClusterFile:
     """Read a cluster file, broker by broker and partition by partition.
 

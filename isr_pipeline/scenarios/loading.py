@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.lines import with_lines
 from isr_pipeline.base.files.reading import read_mapping
 from isr_pipeline.base.files.words import kind_of, shown
 from isr_pipeline.scenarios.cluster_file import of_a_scenario, read_cluster
@@ -23,6 +24,7 @@ OTHER_FILES = {
 """A key that only another kind of file of ours has -> what it is."""
 
 
+@with_lines()
 def load_scenario(path: Path | str, settings: Iterable[str] = ()) -> Scenario:
     """Read a scenario file (YAML or JSON).
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.files import checks
+from isr_pipeline.base.files.lines import with_lines
 from isr_pipeline.base.files.models import Strict, validated
 from isr_pipeline.base.files.reading import read_mapping, said_path
 from isr_pipeline.base.home import config_dir
@@ -65,6 +66,7 @@ class VerdictSettings(Strict):
     metrics: dict[str, MetricSettings]
 
 
+@with_lines()
 def load_settings(path: Path | None = None) -> VerdictSettings:
     """Read the settings.
 

@@ -39,9 +39,10 @@ def test_what_does_not_fit_is_refused() -> None:
     mine = Group.model_validate(
         {"name": "mine", "candidates": [{"name": "wide", "set": {"num.io.threads": 1024}}]}
     )
+    changed = {"cluster": cluster, "groups": (mine,), "reference": "wide"}
     with pytest.raises(InputError) as refused:
-        configurations(experiment.model_copy(update={"cluster": cluster, "groups": (mine,)}))
-    assert str(refused.value) == (
+        configurations(experiment.model_copy(update=changed))
+    assert str(refused.value.at_line(0)) == (
         f"{experiment.where}: groups[0].candidates[0]: topics: 1137458 entities = 4 x 14 fetcher "
         "threads + 3 x 0 streams + 1034 x 1100 brokers + 2; allowed: at most 1048575"
     )
@@ -61,7 +62,7 @@ def test_what_no_broker_starts_with_is_refused(kind: str) -> None:
     }
     with pytest.raises(InputError) as refused:
         only(**{kind: [of_kind[kind]]})
-    assert str(refused.value) == (
+    assert str(refused.value.at_line(0)) == (
         f"{load_experiment('smoke').where}: groups[2].{kind}[0].set.replica.fetch.wait.max.ms: "
         "4001; allowed: at most replica.lag.time.max.ms (4000): no broker from 0.8.1 on starts "
         "with more"
@@ -74,7 +75,8 @@ def test_a_value_of_the_base_is_named_there() -> None:
     lag = "replica.lag.time.max.ms"
     with pytest.raises(InputError) as refused:
         configurations(experiment.model_copy(update={"base": {lag: 400}}))
-    assert str(refused.value).startswith(f"{experiment.where}: base.{lag}: 400; allowed: at least ")
+    said = str(refused.value.at_line(0))
+    assert said.startswith(f"{experiment.where}: base.{lag}: 400; allowed: at least ")
 
 
 class TestShipped:

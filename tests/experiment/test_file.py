@@ -34,11 +34,17 @@ def edit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Edit:
     return replace
 
 
-def refusal() -> str:
-    """Give the error line of the smoke experiment."""
+def mistakes() -> tuple[InputError, ...]:
+    """What is wrong with the smoke experiment."""
     with pytest.raises(InputError) as caught:
         configurations(load_experiment("smoke"))
-    return str(caught.value)
+    return caught.value.each
+
+
+def refusal() -> str:
+    """Give the error line of the smoke experiment, which has one, without its number."""
+    (one,) = mistakes()
+    return str(one.at_line(0))
 
 
 SMOKE = "experiments/smoke.yaml"
@@ -78,13 +84,13 @@ WRONG = [
         SMOKE,
         "reference:",
         "shares: {quite: 1}\nreference:",
-        "shares: quite: unknown stratum; allowed: quiet",
+        "shares.quite: unknown stratum; allowed: quiet",
     ),
     (
         SMOKE,
         "reference:",
         "shares: {quiet: 0}\nreference:",
-        "shares: quiet: 0; allowed: a number > 0",
+        "shares.quiet: 0; allowed: a number > 0",
     ),
     (
         SMOKE,

@@ -245,7 +245,7 @@ class TestScenario:
         path = self.write(tmp_path, text)
         with pytest.raises(InputError) as caught:
             load_scenario(path)
-        assert str(caught.value) == f"{path}: {line}"
+        assert str(caught.value.at_line(0)) == f"{path}: {line}"
 
     def test_no_such_file(self, tmp_path: Path) -> None:
         """The line names the cluster file."""

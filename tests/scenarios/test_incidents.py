@@ -235,7 +235,7 @@ class TestFiles:
         self._append(file, "incidents: {paus: 3}")
         with pytest.raises(InputError) as caught:
             load_experiment("smoke")
-        assert str(caught.value) == (
+        assert str(caught.value.at_line(0)) == (
             f"config/{file}: incidents.paus: unknown kind of incident; allowed: pause"
         )
 
@@ -244,7 +244,7 @@ class TestFiles:
         self._append("clusters/tiny.yaml", "incidents: {pause: 0}")
         with pytest.raises(InputError) as caught:
             load_experiment("smoke")
-        assert str(caught.value) == (
+        assert str(caught.value.at_line(0)) == (
             "config/clusters/tiny.yaml: incidents.pause: 0; allowed: a number > 0 "
             "(0.001: once in a thousand years)"
         )

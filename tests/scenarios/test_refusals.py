@@ -541,7 +541,7 @@ def test_file(tmp_path: Path, content: str, line: str) -> None:
     with pytest.raises(InputError) as caught:
         load_scenario(path)
     colon = " " if line[0].isupper() else ": "
-    assert str(caught.value) == f"{path}{colon}{line}"
+    assert str(caught.value.at_line(0)) == f"{path}{colon}{line}"
 
 
 def test_alias_bomb(tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
-"""Raw data against a pydantic model; of several findings the first, in one line."""
+"""Raw data against a pydantic model; every finding in a line of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.errors import InputError, together
 from isr_pipeline.base.files.checks import Check, Path_
 from isr_pipeline.base.files.words import close_or_all, dotted, one_line, shown
 
@@ -32,7 +32,7 @@ def format_of(raw: object) -> object:
 
 
 def validated(model: type[Model], raw: Any, where: str, at: Path_ = ()) -> Model:
-    """Validate raw data, saying the first finding in one line.
+    """Validate raw data.
 
     Args:
         model: what it must be.
@@ -41,15 +41,31 @@ def validated(model: type[Model], raw: Any, where: str, at: Path_ = ()) -> Model
         at: path of ``raw`` within the file.
 
     Raises:
-        InputError: the first finding: unknown keys first, then in the order of the fields.
+        InputError: all findings: unknown keys first, then in the order of the fields.
     """
     try:
         return model.model_validate(raw)
     except ValidationError as error:
         found = error.errors(include_url=False)
+    raise together(_input_errors(model, found, where, at)) from None
+
+
+def _input_errors(
+    model: type[BaseModel], found: Sequence[Any], where: str, at: Path_
+) -> list[InputError]:
+    """A finding for each place; a key that was only mistyped is not missing as well."""
     unknown = [one for one in found if one["type"] == "extra_forbidden"]
-    first = (unknown or found)[0]
-    raise _input_error(model, first, where, at)
+    told: dict[str, InputError] = {}
+    meant = set()
+    for one in (*unknown, *(one for one in found if one not in unknown)):
+        error = _input_error(model, one, where, at)
+        parent = error.field.removesuffix(str(one["loc"][-1])) if one["loc"] else ""
+        if one["type"] == "extra_forbidden":
+            meant |= {parent + name for name in error.allowed.split(", ")}
+        elif one["type"] == "missing" and error.field in meant:
+            continue
+        told.setdefault(error.field, error)
+    return list(told.values())
 
 
 def _input_error(model: type[BaseModel], error: Any, where: str, at: Path_) -> InputError:
