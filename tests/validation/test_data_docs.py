@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +13,7 @@ from isr_pipeline.base.home import Home
 from isr_pipeline.base.storage.places import names_below
 from isr_pipeline.tables.validation import data_docs
 from isr_pipeline.tables.validation.run import DataRefused, check
+from tests.approved import Approved
 from tests.report.browser import PHONE, chromium, grave_faults, opened
 from tests.validation import tables
 from tests.validation.tables import tiny_plan
@@ -58,6 +61,38 @@ class TestIndex:
         assert (site / found[1]).is_file()
 
 
+class TestNight:
+    """The page of one night."""
+
+    def test_says_what_was_refused(self, site: Path, approved: Approved) -> None:
+        """Each table, and of a refused one expectations with their sentences and rows."""
+        text = re.sub(
+            r"<style.*?</style>", "", data_docs.night_page(site, "2026-11-20").read_text()
+        )
+        cells = re.sub(r"</t[hd]><t[hd][^>]*>", " | ", text.partition("</h1>")[2])
+        lines = re.sub(r"<[^>]+>", "\n", cells)
+        said = [line for line in lines.splitlines() if line.strip()]
+        approved([re.sub(r"[\d-]+ [\d:]+ UTC", "TIME", line) for line in said])
+
+    def test_leads_to_pages_that_are_there(self, site: Path) -> None:
+        """Of the tables, and of all nights."""
+        page = data_docs.night_page(site, "2026-11-20")
+        links = re.findall(r'href="(\.\.[^"]+)"', page.read_text())
+        assert len(links) == 3
+        assert all((page.parent / one).is_file() for one in links)
+
+    def test_of_a_night_of_an_earlier_version(self, site: Path, tmp_path: Path) -> None:
+        """What its checks found has no rows; it is listed as before."""
+        shutil.copytree(site, tmp_path, dirs_exist_ok=True)
+        kept = tmp_path / "checked" / "2026-11-20.json"
+        old = [
+            {k: v for k, v in one.items() if k != "broken"} for one in json.loads(kept.read_text())
+        ]
+        kept.write_text(json.dumps(old))
+        data_docs.remove_night(tmp_path, "tiny", "2026-11-19")
+        assert "refused: more_lost_than_acked" in (tmp_path / "index.html").read_text()
+
+
 class TestPages:
     """Great Expectations' own."""
 
@@ -73,6 +108,16 @@ class TestPages:
         assert "regression-00001" in text
         assert "5000" in text
 
+    def test_name_columns_and_expectations(self, site: Path) -> None:
+        """Values that break a rule stand below the names of their columns; so does its name."""
+        (page,) = site.glob("validations/outcomes/2026-11-20/*/*.html")
+        text = re.sub(r"\s*<[^>]+>\s*", " ", page.read_text())
+        assert "more_lost_than_acked: Only acknowledged records can be lost." in " ".join(
+            text.split()
+        )
+        for column in ("config_name", "records_acked", "records_lost"):
+            assert re.search(rf"<th[^>]*>\s*{column}\s*</th>", page.read_text())
+
     def test_nothing_comes_from_another_host(self, site: Path) -> None:
         """No page loads anything: what it needs is in it."""
         for page in site.rglob("*.html"):
@@ -87,10 +132,11 @@ class TestPages:
                     assert page.title()
 
     def test_no_grave_fault(self, site: Path) -> None:
-        """The index fits a phone, and axe finds neither a serious nor a critical fault in it."""
-        with chromium() as browser, opened(browser, site / "index.html", PHONE) as page:
-            assert grave_faults(page) == []
-            assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+        """Our pages fit a phone, and axe finds neither a serious nor a critical fault in them."""
+        for file in ("index.html", "nights/2026-11-20.html"):
+            with chromium() as browser, opened(browser, site / file, PHONE) as page:
+                assert grave_faults(page) == []
+                assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
 
 def test_a_night_is_removed(site: Path) -> None:

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from isr_pipeline.base.errors import LINE_MAX
 from isr_pipeline.base.home import Home
 from isr_pipeline.tables import parts, store
 from isr_pipeline.tables.schemas import SCHEMAS
@@ -312,10 +313,34 @@ class TestRefusal:
         docs = refused.value.docs
         assert str(refused.value) == (
             f"outcomes of night {NIGHT} refused: more_lost_than_acked: 1 row: panel=regression "
-            "config_id=id-faster scenario_id=regression-00001 failed=0 records_lost=5000 "
-            f"records_acked=1000; Data Docs: {docs}"
+            "config_id=id-faster configuration=faster scenario_id=regression-00001 failed=0 "
+            f"records_lost=5000 records_acked=1000; Data Docs: {docs}"
         )
         assert docs.is_file()
+
+    def test_a_rule_of_many_parts(self, night: Plan) -> None:
+        """Of its columns the values that break it are said, and those that they are compared with.
+
+        The whole line fits where it is shown: nothing is left out of its middle.
+        """
+        found = tables.outcomes(night)
+        found.loc[found["config_name"] == "faster", "produce_unavailable_us"] = 5_400 * SECOND
+        tables.write("outcomes", found, night)
+        with pytest.raises(DataRefused) as refused:
+            check("outcomes", night)
+        assert refused.value.expectations[0] == "share_outside_0_1"
+        assert refused.value.offenders[1] == {
+            "panel": "regression",
+            "config_id": "id-faster",
+            "configuration": "faster",
+            "scenario_id": "regression-00001",
+            "failed": 0,
+            "produce_unavailable_us": 5_400 * SECOND,
+            "exposure_us": 3_600 * SECOND,
+        }
+        line = str(refused.value).removesuffix(str(refused.value.docs))
+        assert "scenario_id=regression-00000 " in line
+        assert len(line) < LINE_MAX
 
     def test_missing_pair(self, night: Plan) -> None:
         """A pair that is not there is named; that the rows are too few is said beside it."""
@@ -324,7 +349,12 @@ class TestRefusal:
             check("outcomes", night)
         assert refused.value.expectations == ["rows"]
         assert refused.value.offenders == [
-            {"panel": "regression", "config_id": "id-today", "scenario_id": "regression-00002"}
+            {
+                "panel": "regression",
+                "config_id": "id-today",
+                "configuration": "today",
+                "scenario_id": "regression-00002",
+            }
         ]
 
     def test_missing_configuration(self, night: Plan) -> None:

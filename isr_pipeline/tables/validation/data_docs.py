@@ -1,4 +1,4 @@
-"""Data Docs of an experiment: one site, with the pages of every night's tables.
+"""Data Docs of an experiment: one site, with a page of every night and pages of its tables.
 
 Great Expectations' pages ask other hosts for style sheets, scripts and pictures. Here they bring
 the little that they need. Its index is filled by such a script; ours is a page of its own.
@@ -9,15 +9,15 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.base.files.whole import write_whole
 from isr_pipeline.base.storage.places import Place, names_below, remove_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from isr_pipeline.experiment.plan import Plan
@@ -26,6 +26,8 @@ CHECKED_TABLES = ("scenarios", "outcomes", "summary")
 
 NIGHTS_MAX = 60
 """Nights that the index lists."""
+
+_NIGHTS = "nights"
 
 _CHECKED = "checked"
 """Folder that keeps for each night what its checks found, for the index."""
@@ -60,6 +62,23 @@ WHAT = (
 )
 
 
+@dataclass(frozen=True)
+class Broken:
+    """An expectation that does not hold.
+
+    Attributes:
+        name: of it.
+        says: what it expects, in a sentence.
+        count: rows that break it.
+        offenders: some of them: key, and the values that break it.
+    """
+
+    name: str
+    says: str
+    count: int
+    offenders: list[dict[str, Any]]
+
+
 @dataclass(frozen=True, slots=True)
 class Checked:
     """What the check of a table found.
@@ -70,6 +89,8 @@ class Checked:
         refused: names of those that did not hold.
         at: when, in UTC.
         page: below the site.
+        broken: what did not hold, as :class:`Broken` has it; values are texts. A night of before
+            0.3.0 has none.
     """
 
     table: str
@@ -78,15 +99,21 @@ class Checked:
     refused: Sequence[str]
     at: str
     page: str
+    broken: Sequence[dict[str, Any]] = field(default_factory=list)
 
 
 def index(site: Place) -> Place:
-    """The page to open."""
+    """The page of all nights."""
     return site / "index.html"
 
 
+def night_page(site: Place, night: str) -> Place:
+    """The page of one night."""
+    return site / _NIGHTS / f"{night}.html"
+
+
 def add(
-    site: Place, made: Path, table: str, plan: Plan, *, refused: Sequence[str], of: int
+    site: Place, made: Path, table: str, plan: Plan, broken: Sequence[Broken], of: int
 ) -> Place:
     """Put a table's pages into the site, in place of those of its last check.
 
@@ -95,11 +122,11 @@ def add(
         made: folder with the pages that Great Expectations made.
         table: that was checked.
         plan: of its night.
-        refused: names of the expectations that did not hold.
+        broken: expectations that did not hold.
         of: all expectations of the suite.
 
     Returns:
-        The page of the table's check.
+        The page of the night.
     """
     page = ""
     for name in names_below(made):
@@ -109,17 +136,27 @@ def add(
             page = name if name.startswith("validations/") else page
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
     found = {one.table: one for one in _checked(site, plan.night)}
-    found[table] = Checked(table, of - len(refused), of, list(refused), now, page)
+    refused = [one.name for one in broken]
+    shown = [asdict(one) | {"offenders": [_texts(row) for row in one.offenders]} for one in broken]
+    found[table] = Checked(table, of - len(refused), of, refused, now, page, shown)
     kept = [asdict(one) for one in found.values()]
     write_whole(site / _CHECKED / f"{plan.night}.json", json.dumps(kept) + "\n")
     _write_index(site, plan.experiment)
-    return site / page
+    _write_night(site, plan.experiment, plan.night)
+    return night_page(site, plan.night)
+
+
+def _texts(row: dict[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in row.items()}
 
 
 def remove_night(site: Place, experiment: str, night: str) -> None:
     """Remove a night's pages."""
     for table in CHECKED_TABLES:
         remove_tree(site / "validations" / table / night)
+    page = night_page(site, night)
+    if page.is_file():
+        page.unlink()
     kept = site / _CHECKED / f"{night}.json"
     if kept.is_file():
         kept.unlink()
@@ -131,15 +168,51 @@ def _write_index(site: Place, experiment: str) -> None:
     head = "".join(f'<th scope="col">{name}</th>' for name in ("night", *CHECKED_TABLES))
     rows = "".join(_row(site, night) for night in nights[:NIGHTS_MAX])
     suites = ", ".join(f'<a href="expectations/{one}.html">{one}</a>' for one in CHECKED_TABLES)
-    title = escape(f"Data Docs: {experiment}")
-    write_whole(
-        index(site),
+    nights_table = _table("Nights", "Nights, newest first", head, rows)
+    said = f"<p>{WHAT}</p><p>Suites: {suites}</p>{nights_table}"
+    write_whole(index(site), _page(f"Data Docs: {experiment}", said))
+
+
+def _write_night(site: Place, experiment: str, night: str) -> None:
+    found = {one.table: one for one in _checked(site, night)}
+    head = "".join(f'<th scope="col">{name}</th>' for name in CHECKED_TABLES)
+    cells = "".join(_cell(found.get(table), "../") for table in CHECKED_TABLES)
+    said = f'<p>{WHAT}</p><p><a href="../index.html">All nights</a></p>'
+    said += _table("Tables", "Tables of the night", head, f"<tr>{cells}</tr>")
+    for table in CHECKED_TABLES:
+        broken = found[table].broken if table in found else ()
+        said += "".join(_broken(table, one) for one in broken)
+    write_whole(night_page(site, night), _page(f"Data Docs: {experiment}, night {night}", said))
+
+
+def _broken(table: str, one: Mapping[str, Any]) -> str:
+    """What a table breaks: the name that logs have, the sentence, and rows with column names."""
+    columns = list(dict.fromkeys(name for row in one["offenders"] for name in row))
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{escape(row.get(name, ''))}</td>" for name in columns) + "</tr>"
+        for row in one["offenders"]
+    )
+    count, listed = one["count"], len(one["offenders"])
+    said = "1 row breaks it" if count == 1 else f"{count} rows break it"
+    said += f"; {listed} of them" if count > listed else ""
+    name = escape(one["name"])
+    return f"<h2>{table}: {name}</h2><p>{escape(one['says'])}</p>" + _table(name, said, head, rows)
+
+
+def _table(label: str, caption: str, head: str, rows: str) -> str:
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table><caption>'
+        f"{caption}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _page(title: str, said: str) -> str:
+    title = escape(title)
+    return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width"><title>{title}</title>{_HEAD}'
-        f"<body><main><h1>{title}</h1><p>{WHAT}</p><p>Suites: {suites}</p>"
-        '<div class="scroll" tabindex="0" role="region" aria-label="Nights"><table><caption>'
-        f"Nights, newest first</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
-        "</table></div></main></body></html>\n",
+        f"<body><main><h1>{title}</h1>{said}</main></body></html>\n"
     )
 
 
@@ -152,13 +225,13 @@ def _row(site: Place, night: str) -> str:
     return f'<tr id="{escape(night)}"><th scope="row">{escape(night)}</th>{cells}</tr>'
 
 
-def _cell(one: Checked | None) -> str:
+def _cell(one: Checked | None, up: str = "") -> str:
     if one is None:
         return "<td>not checked</td>"
     said = f"{one.held} of {one.of} held"
     if one.refused:
         said += f'; <span class="refused">refused: {escape(", ".join(one.refused))}</span>'
-    return f'<td><a href="{escape(one.page)}">{said}</a><br>{escape(one.at)} UTC</td>'
+    return f'<td><a href="{up}{escape(one.page)}">{said}</a><br>{escape(one.at)} UTC</td>'
 
 
 def _checked(site: Place, night: str) -> list[Checked]:

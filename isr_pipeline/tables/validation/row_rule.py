@@ -13,6 +13,10 @@ from great_expectations.expectations.metrics.map_metric_provider import (
 from great_expectations.expectations.metrics.map_metric_provider.multicolumn_condition_partial import (  # noqa: E501
     multicolumn_condition_partial,
 )
+from great_expectations.render import LegacyDiagnosticRendererType, RenderedTableContent
+from great_expectations.render.renderer.renderer import renderer
+
+from isr_pipeline.tables.validation.rules import kept
 
 _METRIC = "multicolumn_values.keep_rule"
 
@@ -33,8 +37,7 @@ class RowsKeepRule(MulticolumnMapMetricProvider):  # type: ignore[misc]
 
     @multicolumn_condition_partial(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
     def _pandas(cls, column_list: pd.DataFrame, rule: str, **_: Any) -> Any:  # noqa: N805
-        kept = column_list.eval(rule, engine="python")
-        return pd.Series(kept, index=column_list.index).fillna(False).astype(bool)
+        return kept(column_list, rule)
 
 
 class ExpectRowsToKeepRule(MulticolumnMapExpectation):  # type: ignore[misc]
@@ -49,3 +52,25 @@ class ExpectRowsToKeepRule(MulticolumnMapExpectation):  # type: ignore[misc]
     map_metric = _METRIC
     success_keys = ("rule", "mostly")
     args_keys = ("column_list", "rule")
+
+    @classmethod
+    @renderer(renderer_type=LegacyDiagnosticRendererType.UNEXPECTED_TABLE)  # type: ignore[untyped-decorator]
+    def rows_that_break_it(
+        cls,
+        configuration: Any = None,  # noqa: ARG003 - every renderer is given it
+        result: Any = None,
+        runtime_configuration: Any = None,  # noqa: ARG003 - likewise
+    ) -> list[RenderedTableContent] | None:
+        """Give the rows with the names of their columns; the built-in page has values alone."""
+        found = {} if result is None else result.result
+        rows = found.get("unexpected_index_list") or found.get("partial_unexpected_index_list")
+        if not rows:
+            return None
+        return [
+            RenderedTableContent(
+                content_block_type="table",
+                header_row=list(rows[0]),
+                table=[[str(value) for value in row.values()] for row in rows],
+                styling={"body": {"classes": ["table-bordered", "table-sm", "mt-3"]}},
+            )
+        ]

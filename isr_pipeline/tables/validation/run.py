@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.files.lock import alone
 from isr_pipeline.base.home import SHIPPED, Home
 from isr_pipeline.tables.validation import data_docs
-from isr_pipeline.tables.validation.data_docs import CHECKED_TABLES
+from isr_pipeline.tables.validation.data_docs import CHECKED_TABLES, Broken
 from isr_pipeline.tables.validation.frames import (
     Frame,
     Unreadable,
@@ -31,18 +31,29 @@ from isr_pipeline.tables.validation.frames import (
     columns_planned,
     frame,
 )
+from isr_pipeline.tables.validation.rules import columns_that_break, kept
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from isr_pipeline.base.storage.places import Place
     from isr_pipeline.experiment.plan import Plan
 
 OFFENDERS_SHOWN = 5
 
+ROWS_SAID_MAX = 200
+"""Characters of the rows in a refusal; the first is said whole, so that nothing cuts it."""
+
 KEYS_KEPT_ROWS_MAX = 100_000
 """Rows of a table whose Data Docs name every row that breaks an expectation by its key."""
 
+CONFIG_NAME = "config_name"
+
 Expectation = dict[str, Any]
 """One of a suite, as its file has it; ``meta`` holds its name."""
+
+Offenders = list[dict[str, Any]]
+"""Rows, values by the names of their columns."""
 
 
 class DataRefused(Refused):
@@ -52,7 +63,7 @@ class DataRefused(Refused):
         table: which one.
         expectations: names of the expectations it breaks, in the suite's order.
         offenders: rows that break the first of them.
-        docs: page to look at.
+        docs: page of the night to look at.
     """
 
     def __init__(self, table: str, night: str, broken: list[Broken], docs: Place) -> None:
@@ -61,7 +72,7 @@ class DataRefused(Refused):
         self.offenders = broken[0].offenders
         self.docs = docs
         count = broken[0].count
-        rows = "; ".join(_shown(row) for row in self.offenders)
+        rows = _rows_said(self.offenders)
         others = f" (also: {', '.join(self.expectations[1:])})" if len(broken) > 1 else ""
         text = (
             f"{table} of night {night} refused: {broken[0].name}: {count} "
@@ -70,19 +81,15 @@ class DataRefused(Refused):
         super().__init__(" ".join(text.split()))
 
 
-@dataclass(frozen=True)
-class Broken:
-    """An expectation that does not hold.
-
-    Attributes:
-        name: of it.
-        count: rows that break it.
-        offenders: some of them: key, and the values that it is about.
-    """
-
-    name: str
-    count: int
-    offenders: list[dict[str, Any]]
+def _rows_said(offenders: list[dict[str, Any]]) -> str:
+    """The first row, and of the others as many as there is room for."""
+    said = _shown(offenders[0])
+    for row in offenders[1:]:
+        longer = f"{said}; {_shown(row)}"
+        if len(longer) > ROWS_SAID_MAX:
+            break
+        said = longer
+    return said
 
 
 def _shown(row: dict[str, Any]) -> str:
@@ -107,9 +114,8 @@ def check(table: str, plan: Plan) -> None:
     site = Home.from_environment().data_docs(plan.experiment)
     with tempfile.TemporaryDirectory(prefix="isr-docs-") as folder:
         broken, of = broken_of(table, plan, Path(folder))
-        names = [one.name for one in broken]
         with alone(Home.from_environment().locks, f"data-docs.{plan.experiment}"):
-            page = data_docs.add(site, Path(folder), table, plan, refused=names, of=of)
+            page = data_docs.add(site, Path(folder), table, plan, broken, of)
     if broken:
         raise DataRefused(table, plan.night, broken, page)
 
@@ -133,9 +139,9 @@ def broken_of(table: str, plan: Plan, pages: Path | None = None) -> tuple[list[B
         name, found, amiss = "unreadable", [], [error.shown]
     # Nothing can be said of the rows: the suite is the columns alone.
     columns = pd.DataFrame(columns=found)
-    suite = [_columns_expectation(name, planned)]
-    _, of = _validated(table, suite, Frame(columns, columns), plan, pages)
-    return [Broken(name, len(amiss), amiss)], of
+    expected = _columns_expectation(name, planned)
+    _, of = _validated(table, [expected], Frame(columns, columns), plan, pages)
+    return [Broken(name, expected["description"], len(amiss), amiss)], of
 
 
 def load_suite(table: str) -> list[Expectation]:
@@ -192,12 +198,26 @@ def _validated(
     if unseen:
         msg = f"suite {table}: no result for {unseen}"
         raise RuntimeError(msg)
+    names = {one.config_id: one.name for one in plan.configurations}
     broken = [
-        _broken(one, found[one["meta"]["name"]], of)
+        _with_names(_broken(one, found[one["meta"]["name"]], of), names)
         for one in suite
         if not found[one["meta"]["name"]].success
     ]
     return broken, len(suite)
+
+
+def _with_names(broken: Broken, names: Mapping[str, str]) -> Broken:
+    """The same, with the name of each row's configuration beside its id."""
+    offenders = []
+    for row in broken.offenders:
+        named = {}
+        for column, value in row.items():
+            named[column] = value
+            if column == "config_id":
+                named["configuration"] = names.get(value, "none of the plan")
+        offenders.append(named)
+    return replace(broken, offenders=offenders)
 
 
 def _results(
@@ -218,7 +238,8 @@ def _results(
         context.add_data_docs_site("experiment", _site(pages))
         actions = [gx.checkpoint.UpdateDataDocsAction(name="docs", site_names=["experiment"])]
     asset = context.data_sources.add_pandas(plan.experiment).add_dataframe_asset(table)
-    expectations = context.suites.add(gx.ExpectationSuite(table, expectations=suite))
+    told = [{**one, "description": _told(one)} for one in suite]
+    expectations = context.suites.add(gx.ExpectationSuite(table, expectations=told))
     validation = context.validation_definitions.add(
         gx.ValidationDefinition(
             name=table,
@@ -226,13 +247,15 @@ def _results(
             suite=expectations,
         )
     )
+    key = [*of.planned, *([CONFIG_NAME] if "config_id" in of.planned else [])]
     checkpoint = gx.Checkpoint(
         name=table,
         validation_definitions=[validation],
         actions=actions,
         result_format={
             "result_format": "COMPLETE" if len(of.rows) <= KEYS_KEPT_ROWS_MAX else "SUMMARY",
-            "unexpected_index_column_names": [one for one in of.planned if one in of.rows],
+            "unexpected_index_column_names": [one for one in key if one in of.rows],
+            "return_unexpected_index_query": False,
         },
     )
     night = datetime.datetime.fromisoformat(plan.night).replace(tzinfo=datetime.UTC)
@@ -245,21 +268,57 @@ def _results(
     return list(validated.results)
 
 
+def _told(expectation: Expectation) -> str:
+    """What its page says of it: the name that logs have, the sentence, and what a pair is of."""
+    said, of = f"{expectation['meta']['name']}: {expectation['description']}", expectation["kwargs"]
+    if "column_A" in of:
+        said += f" (values: {of['column_A']}, {of['column_B']})"
+    return said
+
+
 def _broken(expectation: Expectation, result: Any, of: Frame) -> Broken:
     """What is said of an expectation that does not hold."""
-    name, found = expectation["meta"]["name"], result.result
+    name, says = expectation["meta"]["name"], expectation["description"]
+    found = result.result
     raised = [one["exception_message"] for one in _exceptions(result.exception_info)]
     if raised:
-        return Broken(name, 1, [{"reason": raised[0]}])
+        return Broken(name, says, 1, [{"reason": raised[0]}])
     if "unexpected_count" in found:
-        rows = pd.DataFrame(found["partial_unexpected_index_list"])
-        key = expectation["meta"].get("key", list(of.planned.columns))
-        about = [*key, *(column for column in rows if column not in {*key, *of.planned})]
-        return Broken(name, int(found["unexpected_count"]), _first(rows[about]))
+        offenders = _offenders(expectation, found["partial_unexpected_index_list"], of)
+        return Broken(name, says, int(found["unexpected_count"]), offenders)
     missing = of.missing() if name == "rows" else pd.DataFrame()
     if len(missing):
-        return Broken(name, len(missing), _first(missing))
-    return Broken(name, 1, [{"rows": len(of.rows), "rows_planned": len(of.planned)}])
+        return Broken(name, says, len(missing), _first(missing))
+    return Broken(name, says, 1, [{"rows": len(of.rows), "rows_planned": len(of.planned)}])
+
+
+def _offenders(expectation: Expectation, unexpected: list[dict[str, Any]], of: Frame) -> Offenders:
+    """The first rows that break it: key, and the values that it is about.
+
+    Args:
+        expectation: of one column or several.
+        unexpected: rows that Great Expectations names.
+        of: what the suite is about.
+    """
+    planned, about = list(of.planned.columns), expectation["kwargs"]
+    key = expectation["meta"].get("key", planned)
+    if "rule" in about:
+        return _rule_breakers(about["rule"], about["column_list"], key, of.rows)
+    rows = pd.DataFrame(unexpected)
+    named = set() if CONFIG_NAME in about.values() else {CONFIG_NAME}
+    rest = [column for column in rows if column not in {*key, *planned, *named}]
+    return _first(rows[[*key, *rest]])
+
+
+def _rule_breakers(rule: str, columns: list[str], key: list[str], rows: pd.DataFrame) -> Offenders:
+    """The first rows that do not keep a rule, each with those values that break it."""
+    about = list(dict.fromkeys([*key, *columns]))
+    first = rows.loc[~kept(rows[columns], rule), about].drop_duplicates().head(OFFENDERS_SHOWN)
+    breaking = [columns_that_break(rule, first.loc[[place]]) for place in first.index]
+    return [
+        {name: row[name] for name in dict.fromkeys([*key, *names])}
+        for row, names in zip(_first(first), breaking, strict=True)
+    ]
 
 
 def _exceptions(info: dict[str, Any]) -> list[dict[str, Any]]:
@@ -268,7 +327,7 @@ def _exceptions(info: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in each if one["raised_exception"]]
 
 
-def _first(rows: pd.DataFrame) -> list[dict[str, Any]]:
+def _first(rows: pd.DataFrame) -> Offenders:
     records = rows.drop_duplicates().head(OFFENDERS_SHOWN).to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in records]
 
