@@ -208,7 +208,7 @@ def _unseen(plan: Plan, *, absorb: bool) -> Unseen | None:
     in_force, damage = _loaded(plan.experiment)
     if not damage and (in_force is None or _is_of_panels(in_force.record, plan)):
         return None
-    last = last_compared(plan, in_force.record if in_force else None)
+    last = last_compared(plan, show_if_whole(plan.experiment))
     unseen = Unseen()
     if last is not None:
         unseen = Unseen(last_compared=last.called, worse=tuple(worse_of(last.worse)))

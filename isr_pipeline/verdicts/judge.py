@@ -73,13 +73,13 @@ def judge_night(plan: Plan) -> NightVerdict:
     """
     settings = load_settings()
     record, times_asked = baselines.show_if_whole(plan.experiment), _times_asked(plan)
-    last = last_compared(plan, record)
+    baseline, refusal = _usable_baseline(plan)
+    last = last_compared(plan, record) if refusal else None
     (plan.place / VERDICT).unlink(missing_ok=True)
     scenarios = panel_rows("scenarios", plan, "regression")
     outcomes = panel_rows("outcomes", plan, "regression")
     ids = tuple(one.config_id for one in plan.configurations)
     tonight = PanelOutcomes.from_frames(outcomes, scenarios, ids)
-    baseline, refusal = _usable_baseline(plan)
     if baseline is None:
         configurations, power = _without_baseline(plan, tonight, settings, refusal), Power()
     else:
@@ -95,7 +95,7 @@ def judge_night(plan: Plan) -> NightVerdict:
         tests=power.tests,
         discordant_needed=power.needed,
         baseline=record.note() if record else None,
-        last_compared=last if refusal else None,
+        last_compared=last,
         times_asked=times_asked,
         scenarios=plan.panels["regression"],
         against_reference=against,

@@ -25,11 +25,9 @@ def last_compared(plan: Plan, record: BaselineRecord | None) -> LastCompared | N
 
     Args:
         plan: of a night that could not be; a run of its date that it replaces is told by it.
-        record: of the baseline; nothing is known of one that is damaged.
+        record: of the baseline; None of one that is damaged, which may be any.
     """
-    if record is None:
-        return None
-    latest_at = record.note().latest_at
+    latest_at = record.note().latest_at if record else None
     folders = Home.from_environment().night_dir(plan.experiment, plan.night).parent.glob("*")
     nights = sorted((one.name for one in folders), key=lambda name: (name == plan.night, name))
     for night in reversed(nights):
@@ -37,7 +35,7 @@ def last_compared(plan: Plan, record: BaselineRecord | None) -> LastCompared | N
             found = _compared(load_verdict(plan.experiment, night))
         except Refused:
             continue
-        if found is not None and found.latest_at == latest_at:
+        if found is not None and latest_at in (None, found.latest_at):
             return found
     return None
 

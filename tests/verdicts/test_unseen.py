@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.home import Home
 from isr_pipeline.verdicts import acceptance, baseline, ledger
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.record import NightVerdict, load_verdict
@@ -78,6 +79,14 @@ class TestAccepted:
         record = baseline.show("synthetic")
         assert record is not None
         assert record.night == NIGHT
+
+    @pytest.mark.parametrize("file", ["outcomes.parquet", "baseline.json"])
+    def test_a_damaged_baseline(self, file: str) -> None:
+        """What had got worse is named as well, where the record cannot be read either."""
+        (Home.from_environment().baseline_dir("synthetic") / file).unlink()
+        judge_night(World().write(AFTER))
+        with pytest.raises(Refused, match=f"is of {LATER}, 03:11; regressed: today: ISR flaps 2 ×"):
+            accept(AFTER)
 
     def test_unseen(self, approved: Approved) -> None:
         """The ledger says that it was accepted all the same, and what had got worse."""
