@@ -77,7 +77,7 @@ class TestWhy:
         assert found.decided_by["kind"] == "rule"
         assert found.decided_by["name"] == f"{RULES}: in_time"
         assert found.first["after"]["kind"] == "isr_shrink"
-        assert found.lines()[3] == (
+        assert found.lines()[4] == (
             f"first differing event decided by changed code, {RULES}: in_time"
         )
 
@@ -94,7 +94,7 @@ class TestWhy:
     def test_of_a_key_and_code_blame_names_the_cause(self) -> None:
         """What decided the first event need not be it: a line has the command."""
         found = explain(case(LAZY, STRICT, old=lenient()), compiled=False)
-        assert found.lines()[4] == (
+        assert found.lines()[5] == (
             "more than one thing changed: `isr-pipeline blame 2026-11-20 today --experiment made` "
             "names the cause"
         )
@@ -104,7 +104,7 @@ class TestWhy:
         """A limit that moved by a hundredth comes first; the cause is a switch."""
         made = case(STRICT | {UNCLEAN: True}, {LAG: 4_040})
         found = explain(made, compiled=False)
-        assert found.lines()[3] == f"first differing event decided by {LAG}: 4000 to 4040"
+        assert found.lines()[4] == f"first differing event decided by {LAG}: 4000 to 4040"
         assert found.command == "isr-pipeline blame 2026-11-20 today --experiment made"
         assert Search(made, compiled=False).blame()["cause"]["name"] == UNCLEAN
 
@@ -124,7 +124,7 @@ class TestWhy:
     def test_a_first_event_has_its_decision(self) -> None:
         """The line says when it is, and when it was decided; nothing is said to be the same."""
         found = explain(case(LAZY, STRICT | {SESSION: 8_500}), compiled=False)
-        line = found.lines()[2]
+        line = found.lines()[3]
         assert re.match(
             r"the first event that differs is at [\d.]+ ms \(decided at [\d.]+ ms\); ", line
         )
