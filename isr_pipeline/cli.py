@@ -285,11 +285,10 @@ def night_show(
     night: NightArgument, experiment: ExperimentOfNight = None, *, as_json: AsJson = False
 ) -> None:
     """Show a night: per configuration rates, latency and verdict; then where the rest is."""
+    from isr_pipeline.night.publication import find_night  # noqa: PLC0415
     from isr_pipeline.night.show import show  # noqa: PLC0415
-    from isr_pipeline.night.status import check_night, find_experiment  # noqa: PLC0415
 
-    date = check_night(night, "NIGHT")
-    shown = show(find_experiment(date, experiment), date)
+    shown = show(*find_night(night, experiment))
     if as_json:
         _print_json(shown)
         return
@@ -362,10 +361,9 @@ def baseline_accept(
     """Make a finished night the one that others are compared with; says what that absorbs."""
     _check_home()
     from isr_pipeline.night.keep import accept_baseline  # noqa: PLC0415
-    from isr_pipeline.night.status import check_night, find_experiment  # noqa: PLC0415
+    from isr_pipeline.night.publication import find_night  # noqa: PLC0415
 
-    date = check_night(night, "NIGHT")
-    name = find_experiment(date, experiment)
+    name, date = find_night(night, experiment)
     said = accept_baseline(
         name, date, who=who, why=why, only=only or (), absorb_unseen=absorb_unseen
     )
@@ -774,13 +772,12 @@ def _night_pair(
 ) -> Any:
     """Return the scenario of a (scenario_id, configuration) of a night."""
     from isr_pipeline.night.pair import scenario_of_night  # noqa: PLC0415
-    from isr_pipeline.night.status import check_night, find_experiment  # noqa: PLC0415
+    from isr_pipeline.night.publication import find_night  # noqa: PLC0415
 
     if not scenario_id or not config:
         missing = "--scenario" if not scenario_id else "--config"
         raise InputError("simulate --night", missing, "nothing", "both --scenario and --config")
-    date = check_night(night)
-    name = find_experiment(date, experiment)
+    name, date = find_night(night, experiment, "--night")
     return scenario_of_night(name, date, scenario_id, config, settings)
 
 
@@ -789,11 +786,11 @@ def _baseline_pair(
 ) -> Any:
     """Return a night's scenario under the baseline's configuration; None if there is nothing."""
     from isr_pipeline.night.pair import baseline_of_night  # noqa: PLC0415
-    from isr_pipeline.night.status import find_experiment  # noqa: PLC0415
+    from isr_pipeline.night.publication import find_night  # noqa: PLC0415
 
     if night is None or scenario_id is None or config is None:
         return None
-    return baseline_of_night(find_experiment(night, experiment), night, scenario_id, config)
+    return baseline_of_night(*find_night(night, experiment, "--night"), scenario_id, config)
 
 
 @app.command(rich_help_panel=RUN)
@@ -853,11 +850,10 @@ def blame(
 def _case(night: str, config: str, experiment: str | None, metric: str | None) -> Any:
     """Return what is asked about."""
     from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415
-    from isr_pipeline.night.status import check_night, find_experiment  # noqa: PLC0415
+    from isr_pipeline.night.publication import find_night  # noqa: PLC0415
     from isr_pipeline.verdicts.blame.case import read_case  # noqa: PLC0415
 
-    date = check_night(night, "NIGHT")
-    return read_case(Plan.of_night(find_experiment(date, experiment), date), config, metric)
+    return read_case(Plan.of_night(*find_night(night, experiment)), config, metric)
 
 
 @app.command(rich_help_panel=KAFKA)

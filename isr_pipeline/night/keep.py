@@ -16,10 +16,10 @@ from isr_pipeline.base.progress import Listener, Say, stages
 from isr_pipeline.base.storage.places import remove_tree
 from isr_pipeline.experiment.file import dag_id_of
 from isr_pipeline.night.claim import refuse_if_claimed
+from isr_pipeline.night.publication import find_experiment
 from isr_pipeline.night.status import (
     WITHOUT_VERDICT,
     check_night,
-    find_experiment,
     folder_of,
     nights,
     read_status,

@@ -102,17 +102,19 @@ def finish(
     folder = run_folder(experiment, run_name(night, dag_run_id))
     noted = status_in(folder)
     try:
-        verdict = _verdict(folder, experiment, night, broken)
-        ended = Status(str(verdict.status), "", dag_run_id, noted.began)
-        publication.publish(Plan.load(folder / "plan.json"), ended)
-    except Refused as refusal:
-        failed = Status(FAILED, str(refusal), dag_run_id, noted.began or now())
-        # On a full disk nothing can be noted: the run is then listed as interrupted.
-        with suppress(OSError):
-            write_status(folder, failed)
-            was_whole = publication.withdraw(experiment, night, failed)
-            _retract(folder, experiment, night, failed, restore=not was_whole)
-        raise
+        try:
+            verdict = _verdict(folder, experiment, night, broken)
+            plan = Plan.load(folder / "plan.json")
+            refuse_another_panel(plan)
+        except Refused as refusal:
+            failed = Status(FAILED, str(refusal), dag_run_id, noted.began or now())
+            # On a full disk nothing can be noted: the run is then listed as interrupted.
+            with suppress(OSError):
+                write_status(folder, failed)
+                was_whole = publication.withdraw(experiment, night, failed)
+                _retract(folder, experiment, night, failed, restore=not was_whole)
+            raise NotWhole(str(refusal)) from None
+        publication.publish(plan, Status(str(verdict.status), "", dag_run_id, noted.began))
     finally:
         release_night(Home.from_environment(), experiment, night, owner=dag_run_id)
     from isr_pipeline.verdicts.sentences import headline  # noqa: PLC0415 - reads pydantic
@@ -142,18 +144,15 @@ def _verdict(folder: Place, experiment: str, night: str, broken: list[str]) -> N
     """The verdict of a run that has come to its end.
 
     Raises:
-        NotWhole: it has none.
+        Refused: it has none.
     """
     if broken:
-        raise NotWhole(f"night {night} of {experiment} has no verdict: {', '.join(broken)}")
+        raise Refused(f"night {night} of {experiment} has no verdict: {', '.join(broken)}")
     from isr_pipeline.verdicts.record import verdict_in  # noqa: PLC0415 - reads pydantic
 
-    try:
-        verdict = verdict_in(folder, experiment, night)
-    except Refused as refusal:
-        raise NotWhole(str(refusal)) from None
+    verdict = verdict_in(folder, experiment, night)
     if verdict.awaiting:
-        raise NotWhole(f"night {night} of {experiment}: further scenarios were never looked at")
+        raise Refused(f"night {night} of {experiment}: further scenarios were never looked at")
     return verdict
 
 

@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.files.lock import alone
 from isr_pipeline.base.files.whole import write_whole
 from isr_pipeline.base.home import Home
@@ -26,7 +27,9 @@ from isr_pipeline.night.status import (
     RUNNING,
     STATUS,
     Status,
+    check_night,
     folder_of,
+    nights,
     run_folder,
     run_folders,
     run_name,
@@ -182,3 +185,46 @@ def withdraw(experiment: str, night: str, status: Status) -> bool:
     remove_tree(whole.folder / "figures")
     write_status(whole.folder, status)
     return True
+
+
+def find_experiment(night: str, experiment: str | None) -> str:
+    """Return the experiment meant by a night: the one named, else the only one that has it.
+
+    Who asks for a night finds all of it: what a killed gate had begun is finished.
+
+    Raises:
+        Refused: none has that night, or more than one and none was named.
+    """
+    finish_publications()
+    having = [name for name, one in nights() if one == night]
+    if experiment in having:
+        return str(experiment)
+    if experiment is None and len(having) == 1:
+        return having[0]
+    if experiment is None and having:
+        raise Refused(f"night {night}: name one with --experiment: {', '.join(having)}")
+    of = f" of {experiment}" if experiment else ""
+    known = [one for name, one in nights(experiment)]
+    others = list(dict.fromkeys(name for name, _ in nights()))
+    hint = "; run `isr-pipeline night run`"
+    if known:
+        hint = f"; there are {', '.join(known[-5:])}"
+    elif others:
+        hint = f"; there are nights of {', '.join(others)}"
+    raise Refused(f"there is no night {night}{of}{hint}")
+
+
+def find_night(text: str, experiment: str | None, where: str = "NIGHT") -> tuple[str, str]:
+    """Experiment and date of the night that a command is given.
+
+    Args:
+        text: the date.
+        experiment: that is named, if one is.
+        where: what an error names.
+
+    Raises:
+        InputError: it is no date.
+        Refused: there is no such night, or more than one and no experiment was named.
+    """
+    night = check_night(text, where)
+    return find_experiment(night, experiment), night

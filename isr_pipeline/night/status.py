@@ -233,30 +233,3 @@ def _is_night(folder: Place) -> bool:
     return bool(_NIGHT.fullmatch(folder.name)) and (
         isinstance(folder, RemotePath) or folder.is_dir()
     )
-
-
-def find_experiment(night: str, experiment: str | None) -> str:
-    """Return the experiment meant by a night: the one named, else the only one that has it.
-
-    Raises:
-        Refused: none has that night, or more than one and none was named.
-    """
-    from isr_pipeline.night.publication import finish_publications  # noqa: PLC0415 - reads Arrow
-
-    finish_publications()  # who asks for a night finds all of it
-    having = [name for name, one in nights() if one == night]
-    if experiment in having:
-        return str(experiment)
-    if experiment is None and len(having) == 1:
-        return having[0]
-    if experiment is None and having:
-        raise Refused(f"night {night}: name one with --experiment: {', '.join(having)}")
-    of = f" of {experiment}" if experiment else ""
-    known = [one for name, one in nights(experiment)]
-    others = list(dict.fromkeys(name for name, _ in nights()))
-    hint = "; run `isr-pipeline night run`"
-    if known:
-        hint = f"; there are {', '.join(known[-5:])}"
-    elif others:
-        hint = f"; there are nights of {', '.join(others)}"
-    raise Refused(f"there is no night {night}{of}{hint}")

@@ -72,14 +72,17 @@ def serve() -> int:
         stack.migrate(home, variables)
         programs.append(_start_mlflow(home, variables, ports["mlflow"]))
         programs.append(_start_server(home, variables))
-        _wait(programs, rest.answers, f"Airflow does not answer at {rest.address}")
+        named = {name: f"{port_variable(name)} is its port" for name in ports}
+        silent = f"Airflow does not answer at {rest.address}; {named['airflow']}"
+        _wait(programs, rest.answers, silent)
         mine = rest.can_log_in()
         if mine:
             end_killed(rest)
         programs.append(_start_scheduler(home, variables))
         _wait(programs, rest.is_well, f"Airflow is not well at {rest.address}")
         mlflow = f"http://127.0.0.1:{ports['mlflow']}"
-        _wait(programs, lambda: _answers(f"{mlflow}/health"), f"MLflow does not answer at {mlflow}")
+        silent = f"MLflow does not answer at {mlflow}; {named['mlflow']}"
+        _wait(programs, lambda: _answers(f"{mlflow}/health"), silent)
         with contextlib.suppress(OSError, ValueError):  # a link is not worth a server
             relink(mlflow, variables["AIRFLOW__API__BASE_URL"])
         is_known = not mine or _wait_for_dags(programs, rest)

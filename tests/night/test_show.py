@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.cli import app
+from isr_pipeline.night.publication import find_experiment
 from isr_pipeline.night.status import (
     Status,
     check_has_come,
     check_night,
-    find_experiment,
     folder_of,
     write_status,
 )

@@ -12,10 +12,10 @@ from isr_pipeline.base.storage.places import names_below
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.night import life, publication, status
 from isr_pipeline.night.claim import claim_night
+from isr_pipeline.night.publication import find_experiment
 from isr_pipeline.night.status import (
     Status,
     check_not_replaced,
-    find_experiment,
     later_run,
     nights,
     read_status,
