@@ -7,8 +7,8 @@ this kind; its `schedule` says when it runs.
 
 **Run it**: *Trigger*; an empty *night* means the run's own date (UTC). Name another date by
 *night*, never by a *Logical date* to come: Airflow begins no task of such a run, and no other run.
-**Backfill**: any dates, in any order. A night run again stays as it is until the new run is whole.
-It needs no parameter.
+**Backfill**, where the experiment has a schedule: any dates, in any order; it needs no parameter.
+A night run again stays as it is until the new run is whole.
 
 #### Triage notes
 * **Normal**: `smoke` takes about a minute, `operators` a few minutes. Runs of one night
@@ -74,6 +74,14 @@ if TYPE_CHECKING:
     from airflow.sdk import XComArg
 
     from isr_pipeline.experiment.plan import Plan
+
+BY_HAND = """
+#### Why *Backfill* is grey
+This experiment's file has no `schedule`, and Airflow backfills only what has one. For a past date
+use *Trigger*, *Single Run*, and write the date into *night*; runs wait for each other. Or write a
+`schedule` into the file: *Backfill* then takes any dates.
+"""
+"""Ends the docs of a DAG without a schedule."""
 
 PLAN = "{{ ti.xcom_pull(task_ids='plan', key='plan') }}"
 
@@ -158,7 +166,7 @@ def nightly(one: Nightly) -> DAG:
     with DAG(
         dag_id=one.dag_id,
         description=one.description or f"A night of {one.experiment}, judged against its baseline",
-        doc_md=__doc__,
+        doc_md=__doc__ + ("" if schedule else BY_HAND),
         schedule=schedule or None,
         is_paused_upon_creation=is_switched_off(one) or None,
         catchup=False,

@@ -299,9 +299,10 @@ def night_show(
 
 @night_app.command("prune")
 def night_prune(
-    keep: Annotated[int, typer.Option("--keep", help="How many nights of each experiment stay.")],
+    keep: Annotated[int, typer.Option("--keep", help="How many nights with a verdict stay.")],
     experiment: EveryExperiment = None,
     *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which would go.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Remove old nights: tables, MLflow runs, Data Docs and reports. Baselines stay."""
@@ -310,14 +311,14 @@ def night_prune(
     _check_home()
     _refuse_unknown(experiment)
     removed = []
-    for name, night in prune(keep, experiment):
+    for name, night in prune(keep, experiment, dry_run=dry_run):
         removed.append({"experiment": name, "night": night})
         if not as_json:
-            _say(f"removed {night} of {name}")
+            _say(f"{'would remove' if dry_run else 'removed'} {night} of {name}")
     if as_json:
         _print_json(removed)
     else:
-        _say(f"{len(removed)} nights removed")
+        _say(f"{len(removed)} nights {'would be removed' if dry_run else 'removed'}")
 
 
 # -- baselines --------------------------------------------------------------------------------
@@ -950,6 +951,7 @@ def _known(experiment: str | None) -> str:
         if len(having) > 1 and DEFAULT_EXPERIMENT not in having:
             raise Refused(f"there are nights of {', '.join(having)}: name one with --experiment")
         experiment = having[0] if len(having) == 1 else DEFAULT_EXPERIMENT
+        typer.echo(f"{experiment}, as no --experiment is named", err=True)
     load_experiment(experiment)
     return experiment
 

@@ -143,8 +143,9 @@ class TestRefused:
         words = ["night", "run", "--experiment", "smoke", "--in-process"]
         done = self.run(words, tmp_path, ISR_PIPELINE_CONFIG=str(config))
         assert done.returncode == 2
-        line = f"{config}/verdicts.yaml: ratio_min: abc; allowed: a number > 1"
-        assert done.stderr.strip() == line
+        first, second = done.stderr.splitlines()
+        assert first.startswith(f"{config}/verdicts.yaml: metrics: missing; allowed: ")
+        assert second == f"{config}/verdicts.yaml:1: ratio_min: abc; allowed: a number > 1"
         assert not (tmp_path / "home" / "nights").exists()
 
     def run(self, words: list[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
@@ -307,7 +308,7 @@ def test_a_long_command_stays_in_one_piece(
     monkeypatch.setenv("COLUMNS", "40")
     reason = f"accept this night: isr-pipeline baseline accept 2026-11-19 --why '{'x' * 200}'"
     night = {"night": "2026-11-19", "experiment": "smoke", "status": "baseline"}
-    night |= {"headline": "", "reason": reason, "later": ""}
+    night |= {"headline": "", "reason": reason, "later": "", "to_do": []}
     places = {"report": "/no", "data_docs": "/no", "mlflow": "m"}
     print_night({**night, "configs": [], "tables": {}, "places": places})
     assert reason in capsys.readouterr().out.splitlines()

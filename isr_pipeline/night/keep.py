@@ -176,15 +176,18 @@ def _submit(arguments: list[str]) -> None:
     )
 
 
-def prune(keep: int, experiment: str | None = None) -> Iterator[tuple[str, str]]:
+def prune(
+    keep: int, experiment: str | None = None, *, dry_run: bool = False
+) -> Iterator[tuple[str, str]]:
     """Remove all but the newest nights of each experiment: tables, folder, Data Docs, MLflow runs.
 
     The night that is accepted as the baseline stays too: its run in MLflow and its report say what
     the others are compared with.
 
     Args:
-        keep: how many nights of each experiment stay, besides the accepted one.
+        keep: how many nights with a verdict stay of each experiment, besides the accepted one.
         experiment: this one only.
+        dry_run: remove nothing.
 
     Yields:
         Each night, once it is removed.
@@ -199,10 +202,18 @@ def prune(keep: int, experiment: str | None = None) -> Iterator[tuple[str, str]]
     old = []
     for name in sorted({name for name, _ in nights(experiment)}):
         record = _baseline(name)
-        old += [one for one in nights(name)[:-keep] if record is None or not _is_of(record, *one)]
+        old += [one for one in _older(keep, name) if record is None or not _is_of(record, *one)]
     for name, night in old:
-        remove(name, night)
+        if not dry_run:
+            remove(name, night)
         yield name, night
+
+
+def _older(keep: int, experiment: str) -> list[tuple[str, str]]:
+    """Nights before the newest with a verdict; one that failed is none of those that are kept."""
+    having = nights(experiment)
+    whole = [at for at, one in enumerate(having) if read_status(*one).state not in WITHOUT_VERDICT]
+    return having[: whole[-keep]] if len(whole) >= keep else []
 
 
 def _baseline(experiment: str) -> BaselineRecord | None:

@@ -204,14 +204,11 @@ def ending(experiment: str, night: str) -> list[str]:
 
 def _commands(experiment: str, night: str) -> list[str]:
     """What shows the difference, finds its cause, and accepts it; none of a night that is well."""
-    from isr_pipeline.verdicts import record  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts.record import load_verdict  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts.sentences import what_to_do  # noqa: PLC0415 - reads pydantic
 
     with suppress(Refused):
-        verdict = record.load_verdict(experiment, night)
-        if verdict.status in (record.Status.REGRESSED, record.Status.SUSPECT):
-            flagged = (one for one in verdict.configurations if one.status is verdict.status)
-            causes = record.cause_commands(experiment, night, next(flagged).name)
-            return [*causes, record.accept_command(experiment, night)]
+        return what_to_do(load_verdict(experiment, night))
     return []
 
 

@@ -14,6 +14,7 @@ from isr_pipeline.night.status import (
     read_status,
     whole_run,
 )
+from isr_pipeline.tables.validation.data_docs import night_page
 
 if TYPE_CHECKING:
     from isr_pipeline.base.storage.places import Place
@@ -25,9 +26,9 @@ def show(experiment: str, night: str) -> dict[str, Any]:
     """Everything a night says of itself, as JSON has it.
 
     Returns:
-        ``night, experiment, panel_digest, root, status, reason, headline, dag_run_id``, ``began``
-        (of the run, in UTC), ``later`` (how a run since then came out that did not become the
-        night, in a line), ``tables``
+        ``night, experiment, panel_digest, root, status, reason, headline, dag_run_id``,
+        ``to_do`` (commands that find the cause, and accept the night), ``began`` (of the run, in
+        UTC), ``later`` (how a run since then came out that did not become the night), ``tables``
         (name -> rows and digest), ``configs`` (name, config_id, verdict, words, reason, decisions,
         changed, params, metrics), ``changed`` (for all of them), ``stages`` (of further scenarios,
         in order), ``scenarios_used`` (of the configuration that took most, over all its panels),
@@ -52,6 +53,7 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         "began": status.began,
         "later": later.told() if later else "",
         "headline": "",
+        "to_do": [],
         "changed": [],
         "stages": [],
         "scenarios_used": 0,
@@ -66,15 +68,15 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         "configs": [],
         "places": {
             "report": str(folder / "report.html"),
-            "data_docs": str(home.data_docs(experiment)),
+            "data_docs": str(night_page(home.data_docs(experiment), night)),
             "mlflow": home.mlflow_uri,
         },
     }
     if (folder / "plan.json").is_file():
         plan = Plan.load(folder / "plan.json")
         shown |= {"panel_digest": plan.panel_digest, "root": plan.root}
-        headline = _headline(experiment, night, is_whole=status.state not in WITHOUT_VERDICT)
-        shown |= {"configs": _configurations(plan), "headline": headline}
+        headline, to_do = _told(experiment, night, is_whole=status.state not in WITHOUT_VERDICT)
+        shown |= {"configs": _configurations(plan), "headline": headline, "to_do": to_do}
         shown |= {"changed": _changed(folder), **_of_the_verdict(plan)}
     return shown
 
@@ -144,10 +146,11 @@ def worse_lines(experiment: str, night: str) -> list[str]:
     return sentences.worse(verdict)
 
 
-def _headline(experiment: str, night: str, *, is_whole: bool) -> str:
-    """Headline of a night's verdict; empty if it has none, and why if it cannot be read.
+def _told(experiment: str, night: str, *, is_whole: bool) -> tuple[str, list[str]]:
+    """Headline of a night's verdict, and commands that say what to do about it.
 
-    How a night is accepted is said of a whole one that is not the baseline already.
+    The headline is empty if there is no verdict, and says why if it cannot be read. There is
+    something to do about a whole night that is not the baseline already.
     """
     from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.verdicts import sentences  # noqa: PLC0415 - reads pydantic
@@ -156,17 +159,18 @@ def _headline(experiment: str, night: str, *, is_whole: bool) -> str:
     try:
         verdict = load_verdict(experiment, night)
     except VerdictDamaged as damage:
-        return str(damage)
+        return str(damage), []
     except Refused:
-        return ""
-    advised, bare = (sentences.headline(verdict, advice=advice) for advice in (True, False))
-    if is_whole and advised != bare:
-        from isr_pipeline.verdicts import baseline  # noqa: PLC0415 - reads scipy
+        return "", []
+    told, to_do = sentences.headline(verdict), sentences.what_to_do(verdict)
+    if not is_whole or not to_do:
+        return told, []
+    from isr_pipeline.verdicts import baseline  # noqa: PLC0415 - reads scipy
 
-        record = baseline.show_if_whole(experiment)
-        if record and record.is_made_of(Plan.of_night(experiment, night), verdict):
-            return f"{bare}; this night is the baseline now"
-    return advised if is_whole else bare
+    record = baseline.show_if_whole(experiment)
+    if record and record.is_made_of(Plan.of_night(experiment, night), verdict):
+        return f"{told}; this night is the baseline now", []
+    return told, to_do
 
 
 def _tables(experiment: str, night: str) -> dict[str, dict[str, Any]]:

@@ -93,6 +93,8 @@ def print_night(shown: dict[str, Any]) -> None:
         rows = "  ".join(f"{name} {one['rows']}" for name, one in shown["tables"].items())
         console.print(Text(f"rows       {rows}"))
     _print_places(console, shown["places"])
+    for at, command in enumerate(shown["to_do"]):
+        console.print(Text(f"{'' if at else 'what to do':<11}{command}"), soft_wrap=True)
 
 
 def _against_reference(shown: dict[str, Any]) -> list[Text]:
@@ -195,7 +197,7 @@ def _found(configs: list[dict[str, Any]]) -> list[Text]:
 
 
 def _print_places(console: Console, places: dict[str, str]) -> None:
-    report, docs = place_of(places["report"]), place_of(places["data_docs"]) / "index.html"
+    report, docs = place_of(places["report"]), place_of(places["data_docs"])
     if report.is_file():
         console.print(Text(f"report     {report}"))
     if docs.is_file():

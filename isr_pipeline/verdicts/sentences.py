@@ -7,7 +7,6 @@ said has to be read again.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, groupby
 
@@ -34,77 +33,100 @@ from isr_pipeline.verdicts.record import (
     Status,
     StratumVerdict,
     accept_command,
+    cause_commands,
 )
 from isr_pipeline.worlds.columns import METRICS
 
 SAID_WORSE = (Status.REGRESSED, Status.SUSPECT)
 IDENTICAL = "bit-identical outcomes"
+NAMED_MAX = 3
+"""Configurations that a headline names, and metrics that it names of each."""
+
 NOT_RULED_OUT = "and a rise that matters is not ruled out"
 
 # -- a night --------------------------------------------------------------------------------------
 
 
-def headline(verdict: NightVerdict, *, advice: bool = True) -> str:
-    """One line: worst first, with the metrics that regressed.
+def headline(verdict: NightVerdict) -> str:
+    """One line: who got worse and in what, then how many configurations have which status.
 
-    Args:
-        verdict: of the night.
-        advice: whether it says how a night is accepted where none was yet; one that is not whole
-            cannot be.
+    Where nobody did, who got better. It says nothing that a later acceptance makes untrue.
     """
     counts = verdict.counts()
     total = len(verdict.configurations)
-    parts: list[str] = []
-    for status in WORST_FIRST:
-        if count := counts[status]:
-            subject = f"{count} of {total} configurations" if not parts else str(count)
-            parts.append(f"{subject} {_words(status, verdict)}")
-    parts += [_beside(status, verdict.configurations) for status in WORST_FIRST]
     if counts[Status.BASELINE] == total:
-        parts = [f"no baseline accepted yet ({total} configurations)"]
-        if advice:
-            parts += [f"accept this night: {accept_command(verdict.experiment, verdict.night)}"]
+        parts = [f"no baseline was accepted before ({total} configurations)"]
+    else:
+        having = [one for one in WORST_FIRST if counts[one]]
+        said = [f"{counts[one]} {_words(one, verdict)}" for one in having]
+        of_all = f"{counts[having[0]]} of {total} configurations {_words(having[0], verdict)}"
+        parts = [*_named(verdict), of_all, *said[1:]]
     return "; ".join(part for part in (*parts, verdict.stopped) if part)
 
 
-def _beside(status: Status, configurations: tuple[ConfigVerdict, ...]) -> str:
-    """Which of those with a status improved as well, and on what; empty if none did."""
-    having = [one for one in configurations if one.status is status]
-    better = tuple(one for one in having if len(one.words) > 1)
-    if not better:
-        return ""
-    subject = f"{len(better)} of the {status}"
-    if len(better) == len(having):
-        subject = f"the {status} one" if len(having) == 1 else f"all of the {status}"
-    return f"{subject} also improved on {_on(Status.IMPROVED, better)}"
+def what_to_do(verdict: NightVerdict) -> list[str]:
+    """Commands that show the difference, find its cause and accept it; none if all is well."""
+    accept = accept_command(verdict.experiment, verdict.night)
+    if worst := _worst(verdict.configurations):
+        return [*cause_commands(verdict.experiment, verdict.night, worst[0].name), accept]
+    return [accept] if verdict.status is Status.BASELINE and not verdict.baseline else []
+
+
+def _worst(configurations: Iterable[ConfigVerdict]) -> list[ConfigVerdict]:
+    """Who got worse, the worst first: confirmed before suspect, lost data before all else."""
+
+    def rank(one: ConfigVerdict) -> tuple[int, bool]:
+        return WORST_FIRST.index(one.status), LOST not in one.metrics_with(one.status)
+
+    return sorted((one for one in configurations if one.status in SAID_WORSE), key=rank)
+
+
+def _named(verdict: NightVerdict) -> list[str]:
+    """The worst by name and metrics, and how many more; those that improved if there are none."""
+    ordered = _worst(verdict.configurations)
+    if not ordered:
+        ordered = [one for one in verdict.configurations if one.status is Status.IMPROVED]
+    more = len(ordered) - NAMED_MAX
+    named = [f"{one.name}: {_differs(one)}" for one in ordered[:NAMED_MAX]]
+    return [*named, f"and {more} more"] if more > 0 else named
+
+
+def _differs(one: ConfigVerdict) -> str:
+    """``worse in ISR flaps, better in commit latency p99``."""
+    words = {
+        "worse": Status.REGRESSED,
+        "perhaps worse": Status.SUSPECT,
+        "better": Status.IMPROVED,
+    }
+    having = {
+        word: [each for each in one.metrics if each.status is status]
+        for word, status in words.items()
+    }
+    return ", ".join(f"{word} in {_few(metrics)}" for word, metrics in having.items() if metrics)
+
+
+def _few(metrics: Iterable[MetricVerdict]) -> str:
+    names = [label(one.metric) for one in worst_first(metrics)]
+    more = len(names) - NAMED_MAX
+    return ", ".join(names[:NAMED_MAX]) + (
+        f" and {counted(more, 'more metric')}" if more > 0 else ""
+    )
 
 
 def _words(status: Status, verdict: NightVerdict) -> str:
-    having = tuple(one for one in verdict.configurations if one.status is status)
-    named = _on(status, having)
     match status:
         case Status.REGRESSED:
-            return f"regressed on {named}, confirmed"
+            return "regressed, confirmed"
         case Status.SUSPECT:
-            return f"suspect on {named}, {'to be' if verdict.awaits_confirm else 'not'} confirmed"
-        case Status.IMPROVED | Status.UNDECIDED:
-            return f"{status} on {named}"
+            return f"suspect, {'to be' if verdict.awaits_confirm else 'not'} confirmed"
         case Status.NO_DATA:
+            having = (one for one in verdict.configurations if one.status is status)
             reasons = {reason(one) for one in having}
             return f"without data ({reasons.pop()})" if len(reasons) == 1 else "without data"
         case Status.BASELINE:
             return "new, without a baseline"
         case _:
             return str(status)
-
-
-def _on(status: Status, configurations: Iterable[ConfigVerdict]) -> str:
-    """The metrics that have a status: lost data before anything else, then the most frequent."""
-    metrics: Counter[str] = Counter()
-    for one in configurations:
-        metrics.update(one.metrics_with(status))
-    ordered = sorted(metrics, key=lambda name: (name != LOST, -metrics[name]))
-    return ", ".join(label(name) for name in ordered)
 
 
 def worse(verdict: NightVerdict) -> list[str]:

@@ -45,7 +45,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
     files = {
         f"nights/smoke/{NIGHT}/report.html": "<h1>report</h1>",
         f"nights/smoke/{NIGHT}/verdict.json": "{}",
-        "data_docs/smoke/index.html": "<h1>docs</h1>",
+        f"data_docs/smoke/nights/{NIGHT}.html": "<h1>docs</h1>",
         "airflow/secrets.html": "secret",
         "secret.html": "secret",
     }
@@ -67,7 +67,7 @@ class TestPages:
         ("page", "way", "text"),
         [
             ("report", f"/files/nights/smoke/{NIGHT}/report.html", "<h1>report</h1>"),
-            ("data-docs", "/files/data_docs/smoke/index.html", "<h1>docs</h1>"),
+            ("data-docs", f"/files/data_docs/smoke/nights/{NIGHT}.html", "<h1>docs</h1>"),
         ],
     )
     def test_of_a_run(self, client: TestClient, page: str, way: str, text: str) -> None:

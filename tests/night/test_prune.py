@@ -59,6 +59,18 @@ class TestPrune:
         assert list(prune(2)) == [("smoke", "2026-11-01"), ("smoke", "2026-11-02")]
         assert nights() == [("smoke", "2026-11-03"), ("smoke", "2026-11-04")]
 
+    def test_a_night_that_failed_is_none_of_those_kept(self, home: Home) -> None:
+        """The newest one failed: the one before it is what stays, and what failed is kept too."""
+        write_status(folder_of("smoke", NIGHTS[3]), Status("failed", "no room"))
+        write_status(folder_of("smoke", NIGHTS[1]), Status("interrupted", "stopped by hand"))
+        assert [night for _, night in prune(1)] == [NIGHTS[0], NIGHTS[1]]
+        assert list(prune(2)) == []
+
+    def test_a_dry_run_removes_nothing(self, home: Home) -> None:
+        """It says what would go."""
+        assert [night for _, night in prune(3, dry_run=True)] == [NIGHTS[0]]
+        assert [night for _, night in nights()] == list(NIGHTS)
+
     def test_accepted_night_stays(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         """The night that is the baseline is kept besides the newest, however old it is."""
         fields: dict[str, Any] = dict.fromkeys(BaselineRecord.model_fields, "")

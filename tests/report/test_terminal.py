@@ -23,7 +23,7 @@ def printed(configs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -
     places = {"report": "/nowhere", "data_docs": "/nowhere", "mlflow": ""}
     night = {
         "night": "2026-11-20", "experiment": "made", "status": "regressed", "headline": "",
-        "reason": "", "later": "", "configs": configs, "tables": {}, "places": places,
+        "to_do": ["isr-pipeline why"], "reason": "", "later": "", "configs": configs, "tables": {}, "places": places,
     }  # fmt: skip
     print_night(night)
     return capsys.readouterr().out.splitlines()

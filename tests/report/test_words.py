@@ -20,8 +20,11 @@ from isr_pipeline.verdicts.record import (
     NightVerdict,
     Redraw,
     Status,
+    accept_command,
+    cause_commands,
+    worst,
 )
-from isr_pipeline.verdicts.sentences import headline, worse, worst_first
+from isr_pipeline.verdicts.sentences import headline, what_to_do, worse, worst_first
 from tests.approved import Approved
 
 
@@ -66,7 +69,13 @@ def metric(name: str, status: Status, **more: Any) -> MetricVerdict:
 def night(*configurations: ConfigVerdict) -> NightVerdict:
     """A night of which only its configurations matter."""
     return NightVerdict.model_construct(
-        configurations=configurations, awaits_confirm=(), experiment="operators", stopped=""
+        configurations=configurations,
+        awaits_confirm=(),
+        experiment="operators",
+        night="2026-11-20",
+        status=worst([one.status for one in configurations]),
+        baseline=None,
+        stopped="",
     )
 
 
@@ -98,28 +107,51 @@ class TestOrder:
         line = headline(night(*several))
         approved(line)
 
-    @pytest.mark.parametrize(
-        ("of", "said"),
-        [
-            ((True,), "the regressed one also improved on commit latency p99"),
-            ((True, False), "1 of the regressed also improved on commit latency p99"),
-            ((True, True), "all of the regressed also improved on commit latency p99"),
-        ],
-    )
-    def test_who_also_improved_is_no_unchanged_one(self, of: tuple[bool, ...], said: str) -> None:
-        """What improved beside is told of its own status, not of the one before."""
-        flaps = metric(quantities.FLAPS, Status.REGRESSED)
+    def test_each_is_told_what_it_got_worse_and_better_in(self, approved: Approved) -> None:
+        """By name, three of each, the confirmed before the suspect; the others are counted."""
+        flaps, lost = (metric(one, Status.REGRESSED) for one in (quantities.FLAPS, LOST))
+        suspect = metric(quantities.FLAPS, Status.SUSPECT)
         better = metric(quantities.LATENCY, Status.IMPROVED)
+        offline = metric(quantities.OFFLINE, Status.REGRESSED)
+        produce = metric(quantities.PRODUCE, Status.REGRESSED)
+        bad = {
+            "maybe": (suspect,),
+            "today": (flaps, better),
+            "many": (flaps, offline, produce, lost),
+            "flaps": (flaps,),
+            "flaps-too": (flaps,),
+        }
         several = [
             ConfigVerdict(
-                name=str(at), config_id=str(at), status=Status.REGRESSED,
-                metrics=(flaps, better) if also else (flaps,),
+                name=name, config_id=name, status=metrics[0].status, metrics=metrics,
             )
-            for at, also in enumerate(of)
+            for name, metrics in bad.items()
         ]  # fmt: skip
+        gain = ConfigVerdict(
+            name="gain", config_id="gain", status=Status.IMPROVED, metrics=(better,)
+        )
         same = ConfigVerdict(name="same", config_id="same", status=Status.UNCHANGED, metrics=())
-        line = headline(night(*several, same))
-        assert line.endswith(f"; 1 unchanged; {said}")
+        approved(
+            [
+                headline(night(*several, gain, same)),
+                headline(night(*several[:2], same)),
+                headline(night(gain, same)),
+            ]
+        )
+
+    def test_what_to_do_names_the_worst(self) -> None:
+        """It is of whom the headline begins with; a night that is well has none."""
+        flaps, lost = (metric(one, Status.REGRESSED) for one in (quantities.FLAPS, LOST))
+        first, second = (
+            ConfigVerdict(name=name, config_id=name, status=Status.REGRESSED, metrics=(one,))
+            for name, one in (("first", flaps), ("loses", lost))
+        )
+        same = ConfigVerdict(name="same", config_id="same", status=Status.UNCHANGED, metrics=())
+        verdict = night(same, first, second)
+        of = (verdict.experiment, verdict.night)
+        expected = [*cause_commands(*of, "loses"), accept_command(*of)]
+        assert what_to_do(verdict) == expected
+        assert what_to_do(night(same)) == []
 
     def test_the_terminal_tells_lost_data_first(self, approved: Approved) -> None:
         """Below the table lost records come before flaps."""

@@ -96,7 +96,9 @@ def of_run(dag_id: str, run_id: str, page: str, request: Request) -> Response:
         return RedirectResponse(address) if address else _missing(run)
     way = f"{str(run.folder).removeprefix(f'{made}/')}/report.html"
     if page == "data-docs":
-        way = f"data_docs/{experiment}/index.html"
+        from isr_pipeline.tables.validation.data_docs import night_page  # noqa: PLC0415
+
+        way = str(night_page(made / "data_docs" / experiment, night)).removeprefix(f"{made}/")
     if not (made / way).is_file():
         return _missing(run)
     return RedirectResponse(f"{request.scope.get('root_path', '')}/files/{quote(way)}")

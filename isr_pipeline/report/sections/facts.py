@@ -11,6 +11,7 @@ from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
 from isr_pipeline.report.words import WORDS
 from isr_pipeline.tables import store
+from isr_pipeline.tables.validation.data_docs import night_page
 from isr_pipeline.verdicts import ledger
 from isr_pipeline.verdicts.looks import reach_of
 
@@ -76,4 +77,4 @@ def data(_: Page, data: NightData) -> dict[str, Any]:
         if store.has_table(table, plan.experiment, plan.night, plan.root):
             rows = store.count_rows(table, plan.experiment, plan.night, root=plan.root)
             facts[f"table {table}"] = f"{rows} rows"
-    return {"facts": facts, "docs": f"{(docs / 'index.html').as_uri()}#{plan.night}"}
+    return {"facts": facts, "docs": night_page(docs, plan.night).as_uri()}

@@ -16,7 +16,7 @@ from isr_pipeline.verdicts.record import (
     Status,
     Word,
 )
-from isr_pipeline.verdicts.sentences import headline, in_order, reason, worse
+from isr_pipeline.verdicts.sentences import headline, in_order, reason, what_to_do, worse
 from isr_pipeline.worlds.columns import MAIN, METRICS
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def night_note(
     changed: Sequence[str] = (),
     reference: str = "",
 ) -> str:
-    """Markdown of the parent run: headline, what got worse, changes, links, tables.
+    """Markdown of the parent run: headline, what got worse, changes, what to do, tables.
 
     Args:
         verdict: the night's.
@@ -153,6 +153,7 @@ def night_note(
         " · ".join(f"[{name}]({target})" for name, target in links.items()),
         "",
         *(f"* changed: {line}" for line in changed),
+        *(f"* `{command}`" for command in what_to_do(verdict)),
         "",
         f"| configuration | verdict | {' | '.join(map(_heading, MAIN))} |",
         "|---|---|" + "---:|" * len(MAIN),
