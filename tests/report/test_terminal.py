@@ -23,7 +23,8 @@ def printed(configs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -
     places = {"report": "/nowhere", "data_docs": "/nowhere", "mlflow": ""}
     night = {
         "night": "2026-11-20", "experiment": "made", "status": "regressed", "headline": "",
-        "to_do": ["isr-pipeline why"], "reason": "", "later": "", "configs": configs, "tables": {}, "places": places,
+        "to_do": ["isr-pipeline why"], "reason": "", "later": "",
+        "configs": configs, "tables": {}, "places": places,
     }  # fmt: skip
     print_night(night)
     return capsys.readouterr().out.splitlines()
@@ -44,6 +45,10 @@ class TestNight:
         names = [one["name"] for one in configs]
         rows = [line.split()[0] for line in printed(configs, capsys) if line.split()]
         assert [row for row in rows if row in names] == ["bad", "maybe", "fine", "good", "later"]
+
+    def test_ends_with_what_to_do(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """The last thing that a terminal shows is a command that finds the cause."""
+        assert printed([configuration("bad", "regressed")], capsys)[-1].endswith("isr-pipeline why")
 
     def test_what_got_worse_stands_above_the_table(
         self, capsys: pytest.CaptureFixture[str]
