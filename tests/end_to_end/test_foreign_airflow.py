@@ -320,13 +320,13 @@ class TestForeignAirflow:
 
     def test_the_run_has_its_note(self, foreign: Foreign) -> None:
         """The scheduler knows nothing of the home (D3)."""
-        assert foreign.note(NIGHTLY, "first").startswith("**no baseline accepted yet")
+        assert foreign.note(NIGHTLY, "first").startswith("**no baseline was accepted before")
 
     def test_somebody_is_told_once(self, foreign: Foreign) -> None:
         """By the notifier that the Variable names (D7)."""
         wait_for(foreign.told.is_file, 60)
         (line,) = foreign.told.read_text().splitlines()
-        assert line.startswith(f"{EXPERIMENT} {NIGHT}: no baseline accepted yet")
+        assert line.startswith(f"{EXPERIMENT} {NIGHT}: no baseline was accepted before")
 
     def test_report_and_data_docs_are_in_airflow(self, foreign: Foreign) -> None:
         """For whoever is logged in (D8)."""

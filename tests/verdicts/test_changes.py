@@ -123,7 +123,7 @@ class TestChanges:
         assert read_changes(folder_of("synthetic", LATER)).baseline == ""
         page = render(read_night(World().plan(LATER)))
         header = page.partition("<header>")[2].partition("</header>")[0]
-        assert header.count("no baseline accepted yet") == 1
+        assert header.count("no baseline was accepted before") == 1
         assert "No baseline is accepted yet." not in page
         assert "What changed" not in page
 
