@@ -26,14 +26,14 @@ from isr_pipeline.base.version import commit, version
 from isr_pipeline.experiment.configurations import Configuration, configurations
 from isr_pipeline.experiment.file import Experiment, load_experiment
 from isr_pipeline.experiment.stages import CONFIRM, Stage, planned_stages
-from isr_pipeline.scenarios.generator import draw_panel, draw_scenario, relative_weights
+from isr_pipeline.scenarios.generator import draw_panel, draw_scenario, drawn_of
 from isr_pipeline.scenarios.panels import (
     PANELS,
     ScenarioRow,
     allocation,
     indices,
     panel_digest,
-    stratum_weights,
+    weights,
 )
 
 FORMAT = 4
@@ -137,22 +137,19 @@ class Plan(Strict):
             stage: beyond the confirm panel.
             strata: stratum -> scenarios, of each stage beyond the confirm panel up to this one.
         """
-        known = self.definition.profile.strata
+        profile = self.definition.profile
+        known = profile.strata
         before = Counter(allocation(known, self.panels[CONFIRM]))
         for earlier in strata[:-1]:
             before.update(earlier)
-        weights = stratum_weights(known, before + Counter(strata[-1]))
+        drawn = drawn_of(self.definition.source, CONFIRM, before + Counter(strata[-1]))
+        weighing = weights(profile.shares, drawn)
         places = indices(known, before, strata[-1])
         source = self.definition.source
         source = replace(source, sizes={**source.sizes, CONFIRM: places[-1] + 1})
-        relative = {
-            name: relative_weights(source, CONFIRM, name, range(before[name], before[name] + more))
-            for name, more in strata[-1].items()
-            if more
-        }
         for index in places:
             row = draw_scenario(source, CONFIRM, index)
-            weight = weights[row.stratum] * relative[row.stratum][row.pattern]
+            weight = weighing[row.stratum, row.pattern]
             yield replace(row, panel=stage.panel, weight=weight)
 
     def save(self, path: Place | str) -> Place:

@@ -4,13 +4,14 @@ Every scenario has a generator of its own (numpy's Philox, keyed by the experime
 and the index), so that any worker can draw any scenario and none depends on how many are drawn: a
 longer panel begins with the shorter one. Within a stratum the patterns come as evenly as their
 frequencies allow, wherever the panel ends: rank r takes the pattern at frac(start + r * golden
-ratio) of their shares, from one random start per panel. Where they happen more or less often than
-they are drawn, a scenario weighs so much more or less.
+ratio) of their shares, from one random start per panel. What a scenario weighs follows from how
+many of its stratum and pattern the panel has (:func:`isr_pipeline.scenarios.panels.weights`).
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from isr_pipeline.scenarios.cost import expected_cost
+from isr_pipeline.scenarios.incidents import Place
 from isr_pipeline.scenarios.model import HOURS, canonical_json, parse_scenario
-from isr_pipeline.scenarios.panels import PANELS, Place, ScenarioRow, places
+from isr_pipeline.scenarios.panels import PANELS, ScenarioRow, allocation, places, weights
 from isr_pipeline.scenarios.patterns import PATTERNS, Draw
 from isr_pipeline.scenarios.profile import FaultProfile, Stratum
 
@@ -98,7 +100,7 @@ def draw_scenario(source: DrawSource, panel: str, index: int) -> ScenarioRow:
         index=index,
         stratum=place.stratum,
         pattern=name,
-        weight=place.weight * frame.relative(words, place, source)[name],
+        weight=frame.weights[place.stratum, name],
         fault_kinds=",".join(sorted({fault.kind for fault in scenario.faults})),
         expected_cost=expected_cost(scenario),
         scenario_json=canonical_json(scenario),
@@ -114,14 +116,8 @@ class _Frame:
         self.places = places(source.profile.strata, source.sizes[panel])
         profile = source.profile
         self.parameters = {name: profile.parameters_in(name) for name in profile.strata}
-        self._relative: dict[str, dict[str, float]] = {}
-
-    def relative(self, words: list[int], place: Place, source: DrawSource) -> dict[str, float]:
-        """What the patterns of a place's stratum weigh, against its mean in the panel."""
-        name = place.stratum
-        if name not in self._relative:
-            self._relative[name] = _relative(source, words, name, range(place.count))
-        return self._relative[name]
+        counts = allocation(profile.strata, source.sizes[panel])
+        self.weights = weights(profile.shares, drawn_of(source, panel, counts))
 
     @staticmethod
     def of(source: DrawSource, panel: str) -> _Frame:
@@ -161,29 +157,21 @@ def pattern_position(rank: int, start: float) -> float:
     return math.fmod(start + rank * _GOLDEN, 1.0)
 
 
-def relative_weights(
-    source: DrawSource, panel: str, stratum: str, ranks: range
-) -> dict[str, float]:
-    """What the patterns of a stratum weigh, against the mean of some of its scenarios.
+def drawn_of(source: DrawSource, panel: str, counts: Mapping[str, int]) -> Counter[Place]:
+    """How many scenarios each stratum and pattern has among the first ones of each stratum.
 
     Args:
         source: what is drawn from.
         panel: whose sequence.
-        stratum: its name.
-        ranks: of the scenarios in the stratum.
-
-    Returns:
-        pattern -> weight; 1 of each as long as they are drawn as they happen.
+        counts: stratum -> scenarios.
     """
-    return _relative(source, _key(source, panel), stratum, ranks)
-
-
-def _relative(source: DrawSource, words: list[int], stratum: str, ranks: range) -> dict[str, float]:
-    odds = source.profile.odds(stratum)
-    start = _start(words, stratum, source)
-    drawn = [_pattern(source.profile.strata[stratum], rank, start) for rank in ranks]
-    mean = math.fsum(odds[name] for name in drawn) / len(drawn)
-    return {name: one / mean for name, one in odds.items()}
+    words, strata = _key(source, panel), source.profile.strata
+    starts = {name: _start(words, name, source) for name in counts}
+    return Counter(
+        (name, _pattern(strata[name], rank, starts[name]))
+        for name, count in counts.items()
+        for rank in range(count)
+    )
 
 
 def _pattern(stratum: Stratum, rank: int, start: float) -> str:

@@ -4,9 +4,10 @@ The experiment fixes the *regression* and the *confirm* panel, so that every nig
 panel is the beginning of an endless sequence: the stratum of place i depends on the profile and i
 alone, so that a longer panel begins with the shorter one. Every stratum comes once, then each as
 often as its sample share says (Sainte-Laguë's order). What a scenario weighs depends on where the
-sequence is cut: with n_h of n scenarios from stratum h it is ``(population share of h) / (n_h /
-n)``, so that a weighted mean over the panel estimates the population's mean, and the weights sum
-to n.
+sequence is cut: with n_p of n scenarios from a stratum and a pattern it is ``(population share of
+both) / (n_p / n)``, so that a weighted mean over the panel estimates the population's mean. What
+was not drawn is left out of the population, and nothing else stands for it: the weights of what was
+drawn sum to n.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import hashlib
 import heapq
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from isr_pipeline.scenarios.profile import Stratum
 
 PANELS = ("regression", "confirm")
+
+Part = TypeVar("Part", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class Place:
         stratum: its name.
         rank: how many scenarios of the stratum stand before it.
         count: how many the stratum has in the panel.
-        weight: of each of them, as a mean over their patterns.
+        weight: of each of them, if nobody asks for their patterns.
     """
 
     stratum: str
@@ -81,15 +85,15 @@ def allocation(strata: Mapping[str, Stratum], size: int) -> dict[str, int]:
 
 
 def places(strata: Mapping[str, Stratum], size: int) -> list[Place]:
-    """The first ``size`` places of the sequence, weighted as a panel of that size.
+    """The first ``size`` places of the sequence.
 
     Whoever takes a stretch of the panel (a task, a reader of the first rows) meets the strata
     in about the panel's own proportions.
     """
     drawn = _sequence(strata, size)
     counts = Counter(name for name, _ in drawn)
-    weights = stratum_weights(strata, counts)
-    return [Place(name, rank, counts[name], weights[name]) for name, rank in drawn]
+    found = stratum_weights(strata, counts)
+    return [Place(name, rank, counts[name], found[name]) for name, rank in drawn]
 
 
 def indices(
@@ -136,21 +140,26 @@ def _sequence(strata: Mapping[str, Stratum], size: int) -> list[tuple[str, int]]
 
 
 def stratum_weights(strata: Mapping[str, Stratum], counts: Mapping[str, int]) -> dict[str, float]:
-    """What a scenario of each stratum weighs in a panel, as a mean over the stratum's patterns.
-
-    It is the population share over the sample share.
+    """What a scenario of each stratum weighs in a panel, if nobody asks for its pattern.
 
     Args:
         strata: name -> stratum.
         counts: stratum -> scenarios of it in the panel, all of them.
     """
-    population = math.fsum(stratum.share for stratum in strata.values())
-    size = sum(counts.values())
-    return {
-        name: strata[name].share / population * size / count
-        for name, count in counts.items()
-        if count
-    }
+    return weights({name: one.share for name, one in strata.items()}, counts)
+
+
+def weights(shares: Mapping[Part, float], counts: Mapping[Part, int]) -> dict[Part, float]:
+    """What a scenario of each part of the population weighs in a panel: its share over the panel's.
+
+    Args:
+        shares: part -> share of the population.
+        counts: part -> scenarios of it in the panel; a part without one weighs nothing.
+    """
+    drawn = {part: count for part, count in counts.items() if count}
+    population = math.fsum(shares[part] for part in drawn)
+    size = sum(drawn.values())
+    return {part: shares[part] / population * size / count for part, count in drawn.items()}
 
 
 def panel_digest(rows: Iterable[ScenarioRow]) -> str:

@@ -2,7 +2,7 @@
 
 ``config/faults/NAME.yaml`` says how often a year each kind of incident happens, and which strata
 stand for it. Rare strata are drawn more often than they happen, and weighed down by what is known:
-a scenario weighs (share of the population) / (share of the sample).
+a scenario weighs (share of the population) / (share of the panel) of its stratum and pattern.
 """
 
 from __future__ import annotations
@@ -173,20 +173,21 @@ class FaultProfile(Strict):
         """The kind of incident that they stand for."""
         return {place: kind for kind, one in self.incidents.items() for place in one.at()}
 
-    def odds(self, stratum: str) -> dict[str, float]:
-        """How much more often a stratum's patterns happen than they are drawn in it.
+    @property
+    def shares(self) -> dict[Place, float]:
+        """Share of the population of each stratum and pattern, 1 together.
 
-        Returns:
-            pattern -> frequency among the stratum's incidents over frequency among its scenarios;
-            1 of each where the stratum's incidents are not counted.
+        A stratum's patterns divide what it has as they are counted, or as they are drawn where
+        nobody counts them.
         """
-        drawn = self.strata[stratum].patterns
-        per_year = self.per_year
-        counted = {name: per_year.get((stratum, name), 0.0) for name in drawn}
-        happen, all_drawn = math.fsum(counted.values()), math.fsum(drawn.values())
-        if not happen:
-            return dict.fromkeys(drawn, 1.0)
-        return {name: counted[name] / happen / (drawn[name] / all_drawn) for name in drawn}
+        population = math.fsum(one.share for one in self.strata.values())
+        per_year, found = self.per_year, {}
+        for stratum, one in self.strata.items():
+            counted = {name: per_year.get((stratum, name), 0.0) for name in one.patterns}
+            happen = counted if any(counted.values()) else one.patterns
+            part = one.share / population / math.fsum(happen.values())
+            found.update({(stratum, name): part * often for name, often in happen.items()})
+        return found
 
 
 def counted(profile: FaultProfile, healthy: Scenario, counts: Mapping[str, float]) -> FaultProfile:

@@ -17,6 +17,7 @@ the heavy tails back.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from isr_pipeline.experiment.stages import CONFIRM
+from isr_pipeline.scenarios.panels import weights
 from isr_pipeline.tables import store
 from isr_pipeline.verdicts.quantities import Size, VerdictSettings, is_latency
 from isr_pipeline.verdicts.statistics import (
@@ -42,6 +43,7 @@ from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN, values_of
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.scenarios.incidents import Place
 
 
 def partitions_in(scenario: Mapping[str, Any]) -> int:
@@ -130,6 +132,11 @@ class PanelOutcomes:
         )
 
     @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """(n,) stratum and pattern of each scenario, whose rows say both."""
+        return tuple(zip(self.strata, self.patterns, strict=True))
+
+    @cached_property
     def unusable(self) -> Bools:
         """(n, c) pairs that are missing or failed: their configuration cannot be judged."""
         return self.missing | self.failed
@@ -208,23 +215,19 @@ def together(plan: Plan, panels: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFr
         )
         for table in ("scenarios", "outcomes")
     )
-    return as_one_panel(scenarios), outcomes
+    return as_one_panel(scenarios, plan.definition.profile.shares), outcomes
 
 
-def as_one_panel(scenarios: pd.DataFrame) -> pd.DataFrame:
+def as_one_panel(scenarios: pd.DataFrame, shares: Mapping[Place, float]) -> pd.DataFrame:
     """Scenarios of several panels with the weights that they have as one panel.
 
-    The confirm panel, which is the first and has every stratum, says what share of the population
-    each has; all of them together, how many scenarios stand for it. Within a stratum they weigh as
-    in the panel that each is of.
+    Args:
+        scenarios: rows of the scenarios table.
+        shares: (stratum, pattern) -> share of the population.
     """
-    confirm = scenarios[scenarios["panel"] == CONFIRM]
-    population = confirm.groupby("stratum")["weight"].sum() / confirm["weight"].sum()
-    counts = scenarios["stratum"].map(scenarios["stratum"].value_counts())
-    within = scenarios.groupby(["panel", "stratum"])["weight"].transform("mean")
-    weights = scenarios["stratum"].map(population) * len(scenarios) / counts
-    weights *= scenarios["weight"] / within
-    return scenarios.assign(weight=np.asarray(weights, dtype=float))
+    places = list(zip(scenarios["stratum"], scenarios["pattern"], strict=True))
+    found = weights(shares, Counter(places))
+    return scenarios.assign(weight=[found[place] for place in places])
 
 
 LEAST_FLOOR_MS = 1e-3

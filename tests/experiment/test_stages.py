@@ -112,26 +112,29 @@ def test_other_strata_are_further_on_in_the_sequence(data: st.DataObject) -> Non
             assert same == dataclasses.replace(sequence[row.index], weight=0.0)
         seen += rows
     assert len({row.index for row in seen}) == len(seen)
-    together = Counter(row.stratum for row in seen)
-    for name, stratum in plan.definition.profile.strata.items():
-        of_stage = [row.weight for row in rows if row.stratum == name]
-        if of_stage:
-            population = sum(one.share for one in plan.definition.profile.strata.values())
-            share = of_stage[0] * together[name] / len(seen)
-            assert share == pytest.approx(stratum.share / population)
+    together = Counter((row.stratum, row.pattern) for row in seen)
+    shares = plan.definition.profile.shares
+    population = sum(shares[place] for place in together)
+    for row in rows:
+        place = (row.stratum, row.pattern)
+        share = row.weight * together[place] / len(seen)
+        assert share == pytest.approx(shares[place] / population)
 
 
 def test_a_stage_weighs_patterns_as_they_happen() -> None:
-    """Dead disks are drawn more often than they happen: each weighs less than a crash."""
+    """All scenarios so far of a pattern weigh as often as it happens, wherever they were drawn."""
     plan = make_plan("operators", NIGHT, 20)
     stage = plan.stages[1]
-    odds = plan.definition.profile.odds("failures")
-    weights = {
-        row.pattern: row.weight for row in plan.draw_stage(stage, [{"failures": stage.scenarios}])
-    }
-    assert set(weights) == set(odds)
-    assert weights["log_dir_failure"] / weights["crash"] == pytest.approx(
-        odds["log_dir_failure"] / odds["crash"]
+    shares = plan.definition.profile.shares
+    rows = list(plan.draw_stage(stage, [{"failures": stage.scenarios}]))
+    weight = {row.pattern: row.weight for row in rows}
+    assert set(weight) == set(plan.definition.profile.strata["failures"].patterns)
+    confirm = draw_panel(plan.definition.source, "confirm")
+    drawn = Counter(row.pattern for row in (*rows, *confirm) if row.stratum == "failures")
+    assert weight["log_dir_failure"] / weight["crash"] == pytest.approx(
+        shares["failures", "log_dir_failure"]
+        / drawn["log_dir_failure"]
+        / (shares["failures", "crash"] / drawn["crash"])
     )
 
 

@@ -25,10 +25,10 @@ from isr_pipeline.verdicts.record import (
     Year,
     load_verdict,
 )
-from isr_pipeline.verdicts.reference import AT_END
+from isr_pipeline.verdicts.years import AT_END
 from tests.approved import Approved
 from tests.report.reading import as_read
-from tests.verdicts.synthetic import LATER, NIGHT, World, scaled
+from tests.verdicts.synthetic import LATER, NIGHT, PROFILE, World, scaled
 from tests.verdicts.test_reference import (
     FALLS,
     NAMES,
@@ -207,7 +207,7 @@ class TestShown:
 class TestYears:
     """Numbers of a year on the page, and the rates where nobody counts incidents."""
 
-    def page(self, profile: FaultProfile | None) -> str:
+    def page(self, profile: FaultProfile) -> str:
         """Of a night in which lag-20s halves a time, and leaves a partition broken."""
         world = world_of()
         world.profile = profile
@@ -236,6 +236,18 @@ class TestYears:
         assert sum(told in line for line in lines) == 1
         approved(lines)
 
+    def test_what_was_not_drawn_is_said(self, approved: Approved) -> None:
+        """Incidents of a pattern without a scenario are in no number."""
+        profile = counted()
+        places = {"stratum-0.crash": 1, "stratum-1.isolated_leader": 3, "stratum-1.link": 1}
+        crash = profile.incidents["crash"].model_copy(update={"scenarios": places})
+        incidents = {**profile.incidents, "crash": crash}
+        patterns = {**profile.strata["stratum-1"].patterns, "isolated_leader": 1.0}
+        mixed = profile.strata["stratum-1"].model_copy(update={"patterns": patterns})
+        strata = {**profile.strata, "stratum-1": mixed}
+        page = self.page(profile.model_copy(update={"incidents": incidents, "strata": strata}))
+        approved([line for line in as_read(page, "reference") if "No scenario was drawn" in line])
+
     @pytest.mark.parametrize(
         ("partitions", "minutes", "said"),
         [(84.0, 30.8, "7 partitions for 22 s"), (0.0, 0.0, "none")],
@@ -256,4 +268,4 @@ class TestYears:
 
     def test_without_counts_rates_are_told(self, approved: Approved) -> None:
         """The strata of this night are none that the profile counts."""
-        approved(as_read(self.page(None), "reference"))
+        approved(as_read(self.page(PROFILE), "reference"))

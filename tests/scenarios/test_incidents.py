@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +64,32 @@ class TestCounts:
         shares = {name: one.share for name, one in found.strata.items()}
         assert shares == pytest.approx({"quiet": 0.5, "deaths": 0.3, "moves": 0.2})
 
-    def test_odds(self) -> None:
-        """Dead disks are three of four drawn scenarios and six of nine incidents."""
+    def test_shares(self) -> None:
+        """Six of fifteen incidents are dead disks, however often they are drawn."""
         found = counted(load_profile(profile(), "F"), HEALTHY, {})
-        assert found.odds("deaths") == pytest.approx(
-            {"log_dir_failure": 6 / 9 / 0.75, "stop_replica": 3 / 9 / 0.25}
+        assert found.shares == pytest.approx(
+            {
+                ("quiet", "quiet"): 0.5,
+                ("deaths", "log_dir_failure"): 6 / 15 / 2,
+                ("deaths", "stop_replica"): 3 / 15 / 2,
+                ("moves", "preferred_election"): 6 / 15 / 2,
+            }
         )
-        assert found.odds("quiet") == {"quiet": 1.0}
+
+    def test_shares_where_nobody_counts(self) -> None:
+        """A stratum whose population is written divides it as it is drawn."""
+        raw = profile(incidents={})
+        for name, population in (("deaths", 4), ("moves", 1)):
+            raw["strata"][name]["population"] = population
+        raw["strata"]["quiet"]["population"] = 5
+        assert load_profile(raw, "F").shares == pytest.approx(
+            {
+                ("quiet", "quiet"): 0.5,
+                ("deaths", "log_dir_failure"): 0.3,
+                ("deaths", "stop_replica"): 0.1,
+                ("moves", "preferred_election"): 0.1,
+            }
+        )
 
     def test_own_counts_replace(self) -> None:
         """A count is of the whole cluster, and leaves the other kinds as they are."""
@@ -88,11 +108,10 @@ class TestCounts:
         assert sum(row.weight for row in after) == pytest.approx(len(after))
 
         def crash_to_disk(experiment: Experiment) -> float:
-            weights = {
-                row.pattern: row.weight
-                for row in draw_panel(experiment.source, "confirm")
-                if row.stratum == "failures"
-            }
+            weights: dict[str, float] = defaultdict(float)
+            for row in draw_panel(experiment.source, "confirm"):
+                if row.stratum == "failures":
+                    weights[row.pattern] += row.weight
             return weights["crash"] / weights["log_dir_failure"]
 
         assert crash_to_disk(others) == pytest.approx(10 * crash_to_disk(OPERATORS))

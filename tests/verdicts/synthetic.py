@@ -19,7 +19,7 @@ from isr_pipeline.experiment.file import Experiment, Group, load_experiment
 from isr_pipeline.experiment.plan import Plan, Shard
 from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.night import publication
-from isr_pipeline.scenarios.profile import FaultProfile
+from isr_pipeline.scenarios.profile import FaultProfile, Stratum
 from isr_pipeline.tables import store
 from isr_pipeline.verdicts import stages
 from isr_pipeline.verdicts.judge import facts_of
@@ -42,6 +42,15 @@ SCENARIO: dict[str, Any] = {
     "topics": [{"name": "t", "assignment": {str(p): [1, 2, 3] for p in range(PARTITIONS)}}],
     "faults": [{"kind": "crash", "broker": 1, "start_ms": 30_000}],
 }
+
+PROFILE = FaultProfile(
+    strata={
+        "stratum-0": Stratum(population=1, sample=1, patterns={"crash": 1, "pause": 1}),
+        "stratum-1": Stratum(population=3, sample=1, patterns={"link": 1, "read_stall": 1}),
+    },
+    parameters={},
+)
+"""Where the scenarios come from; nobody counts incidents."""
 
 Change = Callable[[str, str, dict[str, np.ndarray], np.random.Generator], None]
 """Changes the metrics of (panel, configuration) in place."""
@@ -85,7 +94,7 @@ class World:
     asked: bool = False
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
     scenario: dict[str, Any] = field(default_factory=lambda: SCENARIO)
-    profile: FaultProfile | None = None
+    profile: FaultProfile = PROFILE
 
     def overrides(self, name: str) -> dict[str, Any]:
         """Kafka keys of a configuration."""
@@ -142,7 +151,7 @@ class World:
                 update={
                     "budget": Budget(scenarios=self.budget or 2 * self.scenarios),
                     "groups": (Group(name="all", asked=self.asked),),
-                    "profile": self.profile or _definition().profile,
+                    "profile": self.profile,
                 }
             ),
         )

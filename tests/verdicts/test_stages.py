@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -345,30 +346,21 @@ class TestNights:
 class TestWeights:
     """Scenarios of several stages as one panel."""
 
-    def test_strata_keep_their_share_of_the_population(self) -> None:
-        """However many scenarios stand for a stratum, it weighs what the confirm panel says."""
+    SHARES: ClassVar = {("a", "p"): 0.6, ("a", "q"): 0.3, ("b", "p"): 0.1}
+
+    def together(self) -> pd.Series[float]:
+        """Of a confirm panel without one of the patterns, and a stage that has it."""
         rows = pd.DataFrame(
             {
                 "panel": ["confirm"] * 4 + ["further-1"] * 6,
                 "stratum": ["a", "a", "a", "b"] + ["b", "b", "b", "b", "a", "a"],
+                "pattern": ["p", "p", "p", "p"] + ["p", "p", "p", "p", "q", "q"],
                 "weight": [1.2, 1.2, 1.2, 0.4] + [9.0] * 6,
             }
         )
-        together = as_one_panel(rows)
-        assert together["weight"].sum() == pytest.approx(10)
-        shares = together.groupby("stratum")["weight"].sum() / 10
-        assert shares.to_dict() == pytest.approx({"a": 0.9, "b": 0.1})
+        found = as_one_panel(rows, self.SHARES)
+        return found.groupby(["stratum", "pattern"])["weight"].sum() / 10
 
-    def test_patterns_keep_their_weights_within_a_stratum(self) -> None:
-        """What happens half as often as it is drawn weighs half, from whatever panel it is."""
-        rows = pd.DataFrame(
-            {
-                "panel": ["confirm"] * 2 + ["further-1"] * 3,
-                "stratum": ["a"] * 5,
-                "weight": [4 / 3, 2 / 3, 8.0, 4.0, 6.0],
-            }
-        )
-        together = as_one_panel(rows)["weight"].to_numpy()
-        assert together.sum() == pytest.approx(5)
-        assert together[0] / together[1] == pytest.approx(2)
-        assert together[2] / together[3] == pytest.approx(2)
+    def test_strata_and_patterns_keep_their_share_of_the_population(self) -> None:
+        """However many scenarios stand for them, they weigh what the profile says."""
+        assert self.together().to_dict() == pytest.approx(self.SHARES)

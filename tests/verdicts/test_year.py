@@ -12,9 +12,9 @@ from isr_pipeline.scenarios.profile import FaultProfile, load_profile
 from isr_pipeline.verdicts.comparison import PanelOutcomes
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, ONE_REPLICA
-from isr_pipeline.verdicts.reference import AT_END, until_repaired, years, years_of_kinds
+from isr_pipeline.verdicts.years import AT_END, until_repaired, years, years_of_kinds
 from isr_pipeline.worlds.columns import METRICS
-from tests.verdicts.synthetic import NIGHT, scaled
+from tests.verdicts.synthetic import NIGHT, PROFILE, scaled
 from tests.verdicts.test_reference import alike_but, world_of
 
 PATTERNS = ("quiet", "crash", "crash", "log_dir_failure", "log_dir_failure", "log_dir_failure")
@@ -163,17 +163,16 @@ class TestUntilRepaired:
 
 def counted() -> FaultProfile:
     """Incidents of the strata that synthetic nights have."""
-    known = profile()
-    strata = {f"stratum-{n}": known.strata["deaths"] for n in range(2)}
-    incidents = {
-        "crash": known.incidents["crash"].model_copy(
-            update={"scenarios": {f"stratum-{n}.crash": 1 for n in range(2)}}
-        ),
-        "pause": known.incidents["dead_disk"].model_copy(
-            update={"scenarios": {f"stratum-{n}.pause": 1 for n in range(2)}}
-        ),
+    crash, disk = profile().incidents.values()
+    places = {
+        "crash": {"stratum-0.crash": 1, "stratum-1.link": 3},
+        "pause": {"stratum-0.pause": 1, "stratum-1.read_stall": 3},
     }
-    return known.model_copy(update={"strata": strata, "incidents": incidents})
+    incidents = {
+        kind: one.model_copy(update={"scenarios": places[kind]})
+        for kind, one in zip(places, (crash, disk), strict=True)
+    }
+    return PROFILE.model_copy(update={"incidents": incidents})
 
 
 @pytest.mark.usefixtures("home")

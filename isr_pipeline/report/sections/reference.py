@@ -24,7 +24,7 @@ from isr_pipeline.verdicts.quantities import (
     unit_of_a_year,
 )
 from isr_pipeline.verdicts.record import LOST, AgainstReference, Word, Year
-from isr_pipeline.verdicts.reference import AT_END, HIT, kinds_of, years_of_kinds
+from isr_pipeline.verdicts.years import AT_END, HIT, kinds_of, undrawn, years_of_kinds
 from isr_pipeline.worlds.columns import MAIN, METRICS
 
 if TYPE_CHECKING:
@@ -121,6 +121,7 @@ def values(page: Page, data: NightData) -> dict[str, Any]:
         "groups": _groups(data),
         "kinds": _kinds(data) if years else [],
         "kinds_head": _kinds_head(),
+        "undrawn": _undrawn(data) if years else "",
         "kept": _kept(data) if against else [],
         "undecided": undecided,
         "command": command,
@@ -191,6 +192,15 @@ def _kinds(data: NightData) -> list[Kind]:
         )
         for kind, of in found.items()
     ]
+
+
+def _undrawn(data: NightData) -> str:
+    """Incidents of which the panel has no scenario, with how many a year has of each."""
+    profile = data.plan.definition.profile
+    return "; ".join(
+        f"{profile.kinds[place]} ({data.called(place[0])}, {place[1]}), {plain(count)} a year"
+        for place, count in undrawn(data.panel, profile).items()
+    ).replace("_", " ")
 
 
 def hit(partitions: Year | None, minutes: Year | None) -> str:
