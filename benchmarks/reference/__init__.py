@@ -64,7 +64,7 @@ def scenarios() -> list[ScenarioRow]:
     """
     lines = lzma.decompress(PANEL.read_bytes()).decode().splitlines()
     # the panel was kept before rows named their pattern, and its digest is of what it has
-    rows = [ScenarioRow(**{"pattern": "", **json.loads(line)}) for line in lines]
+    rows = [ScenarioRow(**{"pattern": "", "ends_ms": None, **json.loads(line)}) for line in lines]
     if panel_digest(rows) != digest():
         msg = f"{PANEL.name} is not the panel of {DIGEST.name}: restore both from one commit"
         raise PanelChanged(msg)

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from isr_pipeline.scenarios.cost import expected_cost
+from isr_pipeline.scenarios.faults import ControlledRestart, Death, LogDirFailure
 from isr_pipeline.scenarios.incidents import Place
-from isr_pipeline.scenarios.model import HOURS, canonical_json, parse_scenario
+from isr_pipeline.scenarios.model import HOURS, Scenario, canonical_json, parse_scenario
 from isr_pipeline.scenarios.panels import PANELS, ScenarioRow, allocation, places, weights
 from isr_pipeline.scenarios.patterns import PATTERNS, Draw
 from isr_pipeline.scenarios.profile import FaultProfile, Stratum
@@ -103,8 +104,25 @@ def draw_scenario(source: DrawSource, panel: str, index: int) -> ScenarioRow:
         weight=frame.weights[place.stratum, name],
         fault_kinds=",".join(sorted({fault.kind for fault in scenario.faults})),
         expected_cost=expected_cost(scenario),
+        ends_ms=_ends_ms(draw, scenario),
         scenario_json=canonical_json(scenario),
     )
+
+
+def _ends_ms(draw: Draw, scenario: Scenario) -> float | None:
+    """When the last fault would end, also past the horizon; None if one needs somebody."""
+    ends = [draw.ends_ms]
+    for fault in scenario.faults:
+        match fault:
+            case LogDirFailure() | Death(restart_after_ms=None):
+                return None
+            case Death():
+                ends.append(fault.start_ms + (fault.restart_after_ms or 0.0))
+            case ControlledRestart():
+                ends.append(fault.start_ms + fault.downtime_ms)
+            case _:
+                ends.append(fault.start_ms)
+    return max(ends)
 
 
 class _Frame:

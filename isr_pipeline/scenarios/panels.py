@@ -40,6 +40,8 @@ class ScenarioRow:
         weight: population share over sample share; the panel's sum to its size.
         fault_kinds: sorted, separated by commas; empty if nothing happens.
         expected_cost: kernel work in rough proportion, to cut tasks of alike length.
+        ends_ms: when the last fault would end, as drawn: a window that the horizon cuts, a restart
+            after it. None where a fault needs somebody: a dead log dir, a crash without return.
         scenario_json: the scenario, canonical.
     """
 
@@ -51,6 +53,7 @@ class ScenarioRow:
     weight: float
     fault_kinds: str
     expected_cost: float
+    ends_ms: float | None
     scenario_json: str
 
 

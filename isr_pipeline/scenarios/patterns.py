@@ -43,11 +43,13 @@ class Draw:
         scenario: cluster and load, nothing happening.
         parameters: name -> distribution.
         random: uniform numbers; the only source of chance.
+        ends_ms: end of the last window so far, as drawn.
     """
 
     scenario: Scenario
     parameters: Mapping[str, Drawable]
     random: np.random.Generator
+    ends_ms: float = 0.0
 
     def number(self, name: str) -> Any:
         """Draw a parameter."""
@@ -76,6 +78,7 @@ class Draw:
     def lasting(self, start: int, duration: float) -> dict[str, int]:
         """Give beginning and duration of a window, cut at the horizon."""
         begin = min(start, self.horizon)
+        self.ends_ms = max(self.ends_ms, float(begin + duration))
         return {"start_ms": begin, "duration_ms": int(min(duration, self.horizon - begin))}
 
     def broker(self, *, but: tuple[int, ...] = ()) -> int:

@@ -36,6 +36,7 @@ SCENARIOS = pa.schema(
         _number("weight"),
         _text("fault_kinds"),
         _number("expected_cost"),
+        _number("ends_ms", nullable=True),
         _text("scenario_json"),
     ]
 )

@@ -67,6 +67,8 @@ class PanelOutcomes:
         strata: (n,) stratum of each scenario.
         fault_kinds: (n,) comma list of the fault kinds in it.
         patterns: (n,) pattern that drew it; none where the rows do not say.
+        ends_ms: (n,) when its last fault would end, NaN if it needs somebody; None where the rows
+            do not say.
         values: metric, or column of the run -> (n, c); NaN where the pair failed or is missing.
         missing: (n, c) pairs that the table does not hold.
         failed: (n, c) pairs whose event budget was spent.
@@ -82,6 +84,7 @@ class PanelOutcomes:
     missing: Bools
     failed: Bools
     patterns: tuple[str, ...] = ()
+    ends_ms: Floats | None = None
 
     @classmethod
     def from_frames(
@@ -129,6 +132,7 @@ class PanelOutcomes:
             missing=seen == 0,
             failed=np.nan_to_num(values["failed"]) > 0,
             patterns=tuple(str(one) for one in scenarios.get("pattern", ())),
+            ends_ms=scenarios["ends_ms"].to_numpy(float) if "ends_ms" in scenarios else None,
         )
 
     @cached_property

@@ -477,9 +477,10 @@ class AgainstReference(_Record):
         weaker: keys by which it keeps acknowledged records less surely than the reference; none if
             it does not.
         problem: why it could not be compared; empty if it was.
-        repair_before: partition-minutes a year without produce after the scenarios' ends, until
-            somebody has repaired what they leave broken; of the reference, None where nobody counts
-            incidents. ``repair_after``: of the configuration.
+        healed_before: partition-minutes a year without produce after the ends of scenarios that
+            heal by themselves; of the reference, None where nobody counts incidents.
+            ``healed_after``: of the configuration.
+        repair_before, repair_after: the same after those that need somebody, until repaired.
         differences: of each metric; none where it could not be compared. Time under min ISR is left
             out where min.insync.replicas is another: the bar was moved.
         night: in which this very comparison was made, and kept; empty: tonight.
@@ -489,6 +490,8 @@ class AgainstReference(_Record):
     config_id: str
     weaker: tuple[str, ...]
     problem: str = ""
+    healed_before: Year | None = None
+    healed_after: Year | None = None
     repair_before: Year | None = None
     repair_after: Year | None = None
     differences: tuple[Difference, ...] = ()

@@ -50,7 +50,7 @@ from isr_pipeline.verdicts.record import (
     Word,
     Year,
 )
-from isr_pipeline.verdicts.years import until_repaired, years
+from isr_pipeline.verdicts.years import until_healed, until_repaired, years
 
 if TYPE_CHECKING:
     from isr_pipeline.base.storage.places import Place
@@ -83,8 +83,9 @@ def against_reference(
     healthy = healthy_scenario(plan.definition)
     today = apply(healthy, reference.overrides)
     ids = tuple(one for one in usable if one != reference.config_id)
-    compared = _compared(panel, ids, reference.config_id, settings, plan.definition.profile)
-    repair = until_repaired(panel.select(tuple(usable)), plan.definition.profile)
+    whole, profile = panel.select(tuple(usable)), plan.definition.profile
+    healed, repair = until_healed(whole, profile), until_repaired(whole, profile)
+    compared = _compared(panel, ids, reference.config_id, settings, profile)
     found = []
     for one in plan.configurations:
         if one is reference:
@@ -96,6 +97,8 @@ def against_reference(
                 config_id=one.config_id,
                 weaker=lowered(apply(healthy, one.overrides), today),
                 problem="" if one.config_id in compared else "some of its pairs failed",
+                healed_before=healed.get(reference.config_id),
+                healed_after=healed.get(one.config_id),
                 repair_before=repair.get(reference.config_id),
                 repair_after=repair.get(one.config_id),
                 differences=tuple(

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from isr_pipeline.scenarios.profile import FaultProfile
     from isr_pipeline.verdicts.statistics import Floats
 
+MS_PER_MINUTE = 60_000
+
 HIT = "partitions_unavailable"
 AT_END = "partitions_unavailable_at_end"
 
@@ -65,23 +67,47 @@ def years_of_kinds(
     return {kind: _years(panel, metrics, profile, (kind,)) for kind in profile.incidents}
 
 
-def until_repaired(panel: PanelOutcomes, profile: FaultProfile) -> dict[str, Year]:
-    """config_id -> partition-minutes a year without produce after the scenarios' ends.
+def until_healed(panel: PanelOutcomes, profile: FaultProfile) -> dict[str, Year]:
+    """config_id -> partition-minutes a year without produce after the end of scenarios that heal.
 
-    They are reckoned: what takes no produce when a scenario ends stays so until somebody has
-    repaired it, as long as the profile says of the kind of incident.
+    They are reckoned: what takes no produce when a scenario ends stays so until its last fault
+    would end, and no longer than somebody would need to repair it.
 
     Args:
-        panel: see :func:`years`.
+        panel: see :func:`years`; its rows say when their faults would end.
         profile: likewise.
     """
-    minutes = np.array(
+    return _after_the_end(panel, profile, by_itself=True)
+
+
+def until_repaired(panel: PanelOutcomes, profile: FaultProfile) -> dict[str, Year]:
+    """config_id -> the same of scenarios in which a fault needs somebody.
+
+    What takes no produce when they end stays so as long as the profile says of the kind of
+    incident.
+
+    Args:
+        panel: see :func:`until_healed`.
+        profile: likewise.
+    """
+    return _after_the_end(panel, profile, by_itself=False)
+
+
+def _after_the_end(
+    panel: PanelOutcomes, profile: FaultProfile, *, by_itself: bool
+) -> dict[str, Year]:
+    if panel.ends_ms is None:
+        return {}
+    repair = np.array(
         [
             profile.incidents[kind].repair_minutes if kind else 0.0
             for kind in kinds_of(panel, profile)
         ]
     )
-    left = panel.natural(AT_END) * minutes[:, None]
+    after = (panel.ends_ms - np.nanmax(panel.values["simulated_ms"], axis=1)) / MS_PER_MINUTE
+    heals = ~np.isnan(after)
+    minutes = np.clip(np.nan_to_num(after), 0.0, repair) if by_itself else repair
+    left = panel.natural(AT_END) * np.where(heals == by_itself, minutes, 0.0)[:, None]
     found = _summed(panel, list(left.T), profile, tuple(profile.incidents))
     return dict(zip(panel.config_ids, found, strict=True)) if found else {}
 

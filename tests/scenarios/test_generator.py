@@ -18,13 +18,14 @@ from isr_pipeline.scenarios.generator import draw_panel, draw_scenario
 from isr_pipeline.scenarios.model import canonical_json, parse_scenario, scenario_from_json
 from isr_pipeline.scenarios.panels import (
     PANELS,
+    ScenarioRow,
     allocation,
     panel_digest,
     places,
     stratum_weights,
 )
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
-from isr_pipeline.scenarios.profile import load_profile
+from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum, load_profile
 
 SHIPPED = {name: load_experiment(name) for name in ("operators", "smoke")}
 _RACKS_FILE = REPOSITORY / "config" / "faults" / "racks.yaml"
@@ -195,8 +196,66 @@ class TestContent:
             "weight",
             "fault_kinds",
             "expected_cost",
+            "ends_ms",
             "scenario_json",
         ]
+
+
+class TestEnd:
+    """When the last fault of a scenario would end."""
+
+    HORIZON_MS = 30_000
+
+    def drawn(self, pattern: str, **parameters: float | bool | str) -> list[ScenarioRow]:
+        """Scenarios of 30 s of one pattern whose lengths are given."""
+        smoke = SHIPPED["smoke"]
+        every = {**RACKS.parameters, **SHIPPED["operators"].profile.parameters}
+        given = {
+            f"{pattern}.{name}": Distribution(choice=((value, 1.0),))
+            for name, value in parameters.items()
+        }
+        strata = {"only": Stratum(population=1, sample=1, patterns={pattern: 1})}
+        profile = FaultProfile(strata=strata, parameters={**every, **given})
+        short = smoke.model_copy(update={"profile": profile, "horizon_ms": self.HORIZON_MS})
+        return [draw_scenario(short.source, "regression", index) for index in range(4)]
+
+    @pytest.mark.parametrize(
+        ("pattern", "parameter"),
+        [
+            ("pause", "duration_ms"),
+            ("slow_append", "duration_ms"),
+            ("crash", "restart_after_ms"),
+            ("controlled_restart", "downtime_ms"),
+        ],
+    )
+    def test_past_the_horizon(self, pattern: str, parameter: str) -> None:
+        """A window that is cut ends as it was drawn, and a broker returns after the scenario."""
+        for row in self.drawn(pattern, **{parameter: 50_000}):
+            (fault,) = scenario_from_json(row.scenario_json).faults
+            assert row.ends_ms == fault.start_ms + 50_000
+            assert row.ends_ms > self.HORIZON_MS
+
+    def test_power_returns_after_the_horizon(self) -> None:
+        """A rack comes back when its power does."""
+        for row in self.drawn("rack_outage", power=True, duration_ms=50_000):
+            first = scenario_from_json(row.scenario_json).faults[0]
+            assert row.ends_ms == first.start_ms + 50_000
+
+    def test_a_dead_disk_needs_somebody(self) -> None:
+        """Also where something beside it heals."""
+        assert {row.ends_ms for row in self.drawn("log_dir_failure")} == {None}
+        both = self.drawn("stall_then_death", death="disk", duration_ms=50_000)
+        assert {row.ends_ms for row in both} == {None}
+
+    def test_nothing_happens(self) -> None:
+        """Then it has ended."""
+        assert {row.ends_ms for row in self.drawn("quiet")} == {0.0}
+
+    def test_the_digest_is_of_what_is_simulated(self) -> None:
+        """A panel stays what it is, however long its faults would last."""
+        rows = self.drawn("pause", duration_ms=50_000)
+        longer = [dataclasses.replace(row, ends_ms=None) for row in rows]
+        assert panel_digest(rows) == panel_digest(longer)
 
 
 class TestStrata:

@@ -95,6 +95,7 @@ def scenarios(panel: str = "regression") -> pd.DataFrame:
                 "weight": 2.0 if calm else 0.5,
                 "fault_kinds": "" if calm else "pause",
                 "expected_cost": 1.0 + index,
+                "ends_ms": 0.0 if calm else 70_000.0,
                 "scenario_json": json.dumps(scenario),
             }
         )

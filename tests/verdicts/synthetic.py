@@ -171,6 +171,7 @@ class World:
                 "weight": np.where(kinds % 2, 1.5, 0.5),
                 "fault_kinds": [KINDS[kind] for kind in kinds],
                 "expected_cost": 1.0,
+                "ends_ms": np.where(kinds == KINDS.index("pause"), 120_000.0, np.nan),
                 "scenario_json": text,
             }
         )

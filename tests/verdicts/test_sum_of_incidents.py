@@ -21,6 +21,7 @@ from isr_pipeline.verdicts.years import (
     AT_END,
     HIT,
     undrawn,
+    until_healed,
     until_repaired,
     years,
     years_of_kinds,
@@ -69,6 +70,8 @@ def outcomes_of(rows: list[ScenarioRow], seed: int) -> PanelOutcomes:
         name: np.where([[row.pattern == "quiet"] for row in rows], 0.0, matrix)
         for name, matrix in values.items()
     }
+    values["simulated_ms"] = np.full(shape, SCENARIO["horizon_ms"])
+    ends = random.uniform(0.0, 2.0 * SCENARIO["horizon_ms"], len(rows))
     return PanelOutcomes(
         scenario_ids=tuple(row.scenario_id for row in rows),
         config_ids=("a", "b"),
@@ -80,6 +83,7 @@ def outcomes_of(rows: list[ScenarioRow], seed: int) -> PanelOutcomes:
         missing=np.zeros(shape, bool),
         failed=np.zeros(shape, bool),
         patterns=tuple(row.pattern for row in rows),
+        ends_ms=np.where(random.random(len(rows)) < 0.5, ends, np.nan),
     )
 
 
@@ -117,7 +121,9 @@ def figures(case: Case, factor: float, size: int) -> dict[Any, Year]:
     """Every figure of a year under the first configuration: of all incidents and of each kind."""
     profile = case.profile(factor)
     panel = case.drawn(profile, size).select(("a",))
-    found: dict[Any, Year] = {"repair": until_repaired(panel, profile)["a"]}
+    found: dict[Any, Year] = {
+        until.__name__: until(panel, profile)["a"] for until in (until_healed, until_repaired)
+    }
     found |= years(panel, SUMMED, profile)
     for kind, of in years_of_kinds(panel, SUMMED, profile).items():
         found |= {(kind, *key): one for key, one in of.items()}

@@ -12,7 +12,7 @@ from isr_pipeline.scenarios.profile import FaultProfile, load_profile
 from isr_pipeline.verdicts.comparison import PanelOutcomes
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, ONE_REPLICA
-from isr_pipeline.verdicts.years import AT_END, until_repaired, years, years_of_kinds
+from isr_pipeline.verdicts.years import AT_END, until_healed, until_repaired, years, years_of_kinds
 from isr_pipeline.worlds.columns import METRICS
 from tests.verdicts.synthetic import NIGHT, PROFILE, scaled
 from tests.verdicts.test_reference import alike_but, world_of
@@ -130,13 +130,42 @@ class TestYears:
         assert years_of_kinds(outcomes, (OFFLINE,), profile())["dead_disk"] == {}
 
 
-class TestUntilRepaired:
-    """What a scenario leaves broken costs until a person comes: reckoned, on its own."""
+class TestAfterTheEnd:
+    """What takes no produce when a scenario ends costs until it heals or a person comes."""
 
-    def left(self, *partitions: float) -> PanelOutcomes:
-        """A panel that ends with so many partitions without produce."""
+    def left(
+        self, *partitions: float, ends_minutes: float = np.nan, simulated_minutes: float = 2
+    ) -> PanelOutcomes:
+        """A panel that ends with so many partitions without produce; its faults need somebody."""
         outcomes = panel([0] * len(STRATA))
-        return replace(outcomes, values={**outcomes.values, AT_END: np.array(partitions)[:, None]})
+        simulated_ms = np.full((len(STRATA), 1), simulated_minutes * 60_000)
+        changed = {AT_END: np.array(partitions)[:, None], "simulated_ms": simulated_ms}
+        return replace(
+            outcomes,
+            values={**outcomes.values, **changed},
+            ends_ms=np.full(len(STRATA), ends_minutes * 60_000),
+        )
+
+    @pytest.mark.parametrize(
+        ("ends_minutes", "charged"), [(1, 0), (2, 0), (2.25, 0.25), (32, 30), (900, 30)]
+    )
+    def test_what_heals_by_itself_costs_until_then(
+        self, ends_minutes: float, charged: float
+    ) -> None:
+        """After two minutes, and no longer than somebody would need; nobody has to come."""
+        outcomes = self.left(0, 1, 1, 3, 3, 3, ends_minutes=ends_minutes)
+        healed = until_healed(outcomes, profile())["c"]
+        assert healed.value == pytest.approx(charged * (4 * 1 + 8 * 3))
+        assert until_repaired(outcomes, profile())["c"].value == 0
+
+    def test_what_needs_somebody_does_not_heal(self) -> None:
+        """It is in one of the two numbers."""
+        assert until_healed(self.left(0, 1, 1, 3, 3, 3), profile())["c"].value == 0
+
+    def test_rows_that_do_not_say_when_their_faults_end(self) -> None:
+        """Of a night of an older release nothing is reckoned."""
+        outcomes = replace(self.left(0, 1, 1, 3, 3, 3), ends_ms=None)
+        assert until_healed(outcomes, profile()) == until_repaired(outcomes, profile()) == {}
 
     def test_each_kind_has_its_time(self) -> None:
         """Four crashes leave one partition for 5 minutes, eight dead disks three for 30."""

@@ -117,6 +117,7 @@ def values(page: Page, data: NightData) -> dict[str, Any]:
         "incidents": next((one.incidents for one in years.values()), None),
         "head": [("configuration", ""), *((label(one), "n", units[one]) for one in COLUMNS)],
         "own": [(name, float(means(name)[column]), years.get(name)) for name in COLUMNS],
+        "own_healed": next((one.healed_before for one in data.against.values()), None),
         "own_repair": next((one.repair_before for one in data.against.values()), None),
         "groups": _groups(data),
         "kinds": _kinds(data) if years else [],
@@ -167,7 +168,7 @@ def _kinds_head() -> list[tuple[str, ...]]:
         ("scenarios", "n"),
         ("refuse producers", "", "partitions, seconds each"),
         *((label(one), "n", METRICS[one].unit.year) for one in KINDS_COLUMNS),
-        ("left broken", "n", "partitions"),
+        (label(AT_END), "n", "partitions"),
         ("until repaired", "n", "minutes, estimate"),
     ]
 
