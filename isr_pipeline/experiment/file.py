@@ -296,20 +296,20 @@ class Experiment(Strict):
         Its panels stay, so its nights are compared as before.
 
         Raises:
-            InputError: fewer than the two panels have.
+            InputError: fewer than the experiment's own: what they decide would not be found.
         """
         if scenarios is None:
             return self
-        changed = self.model_copy(
+        least = self.budget.scenarios
+        if scenarios < least:
+            allowed = f"at least {least}, as the experiment says (budget.scenarios)"
+            raise InputError(self.where, "scenarios", scenarios, allowed)
+        return self.model_copy(
             update={
                 "budget": self.budget.model_copy(update={"scenarios": scenarios}),
                 "groups": tuple(one.model_copy(update={"asked": True}) for one in self.groups),
             }
         )
-        sizes = self.panels.model_dump()
-        if found := _budget_mistakes(scenarios, sizes, self.where, "scenarios"):
-            raise found[0]
-        return changed
 
 
 @with_lines()

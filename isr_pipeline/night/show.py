@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.base.errors import Refused, TableMissing
+from isr_pipeline.base.errors import Refused, TableMissing, shortened
 from isr_pipeline.base.home import Home
 from isr_pipeline.night.publication import finish_publications
 from isr_pipeline.night.status import (
@@ -81,6 +81,10 @@ def show(experiment: str, night: str) -> dict[str, Any]:
     return shown
 
 
+REASON_CHARACTERS = 160
+"""Of a night in the list; its own page has the rest."""
+
+
 def listed(experiment: str | None) -> list[dict[str, str]]:
     """Every night with its status, and why it has no verdict or what came of a later run."""
     finish_publications(experiment)
@@ -88,7 +92,7 @@ def listed(experiment: str | None) -> list[dict[str, str]]:
     for name, night in nights(experiment):
         status, whole = read_status(name, night), whole_run(name, night)
         later = later_run(name, night) if whole else None
-        reason = status.reason or (later.told() if later else "")
+        reason = shortened(status.reason or (later.told() if later else ""), REASON_CHARACTERS)
         rows.append({"night": night, "experiment": name, "status": status.state, "reason": reason})
     return rows
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from isr_pipeline.experiment.stages import CONFIRM
 from isr_pipeline.verdicts import sentences
 from isr_pipeline.verdicts.quantities import (
     ONE_REPLICA,
@@ -115,7 +114,7 @@ def promise(one: AgainstReference) -> str:
 def longer(plan: Plan, against: Sequence[AgainstReference]) -> tuple[str, str]:
     """What further scenarios would decide, and the command; both empty if nothing is undecided.
 
-    They are as many as decide something within the experiment's budget.
+    The command's budget is never below the experiment's, which decides what got worse.
     """
     undecided = [each for one in against for each in one.differences if each.word is Word.UNDECIDED]
     if not undecided:
@@ -125,11 +124,8 @@ def longer(plan: Plan, against: Sequence[AgainstReference]) -> tuple[str, str]:
     budget, standing = plan.definition.budget.scenarios, plan.panels["regression"]
     known = [each.decided_by for each in undecided if each.decided_by]
     within = [scenarios for scenarios in known if standing + scenarios <= budget]
-    if not within:
-        said = f"{said}; {budget} scenarios, the budget, would not decide them"
-        least = min(known, default=0)
-        return f"{said}, about {least} one of them (--scenarios)" if least else said, ""
-    most = max(within)
-    said = f"{said}; about {most} further scenarios would decide {len(within)} of them"
-    asked = standing + max(most, plan.panels[CONFIRM])
-    return said, ask_again(plan.experiment, plan.night, asked)
+    if within:
+        said = f"{said}; about {max(within)} further scenarios would decide {len(within)} of them"
+        return said, ask_again(plan.experiment, plan.night, budget)
+    said = f"{said}; {budget} scenarios, the budget, would not decide them"
+    return f"{said}, about {min(known)} one of them (--scenarios)" if known else said, ""

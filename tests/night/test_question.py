@@ -72,10 +72,10 @@ class TestScenarios:
         assert more.panels["regression"] + more.stages[-1].end == 900
         assert len(more.asked) == len(more.configurations) - 1
 
-    def test_fewer_than_the_panels(self, approved: Approved) -> None:
-        """There would be nothing to spend."""
+    def test_fewer_than_the_experiments_budget(self, approved: Approved) -> None:
+        """They would leave open what the budget decides, and a red night would turn grey."""
         with approved.refusal(InputError):
-            make_plan("smoke", NIGHT, scenarios=3)
+            make_plan("smoke", NIGHT, scenarios=399)
 
     def test_out_of_range(self, approved: Approved) -> None:
         """It is refused before anything starts."""
