@@ -102,7 +102,7 @@ class TestLonger:
         return World(budget=4_000).plan(NIGHT)
 
     def test_within_the_budget(self, approved: Approved) -> None:
-        """The command asks for the experiment's budget, which every configuration may then spend."""
+        """The command asks for the experiment's budget, for every configuration."""
         open_ = [
             one(PRODUCE, Word.UNDECIDED, 1.0, decided_by=900),
             one(FLAPS, Word.UNDECIDED, 1.0, decided_by=90_000),
