@@ -94,6 +94,8 @@ def book(world: World, partition: Partition) -> None:
         partition.offline_time += passed
     if flags & Standing.UNDER_MIN_ISR:
         partition.under_min_isr_time += passed
+        if not flags & Standing.UNLED:
+            partition.led_under_min_isr_time += passed
     if flags & Standing.UNDER_REPLICATED:
         partition.under_replicated_time += passed
     if flags & Standing.UNAVAILABLE:

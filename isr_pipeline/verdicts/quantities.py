@@ -106,8 +106,8 @@ def parse_settings(given: dict[str, Any], where: str) -> VerdictSettings:
 
 
 PRODUCE = "produce_unavailable_rate"
-OFFLINE = "offline_partition_rate"
-UNDER_MIN = "under_min_isr_rate"
+OFFLINE = "leaderless_rate"
+UNDER_MIN = "led_under_min_isr_rate"
 FLAPS = "isr_flaps_per_partition_hour"
 LATENCY = "commit_latency_p99_ms"
 UNCLEAN = "unclean_elections"

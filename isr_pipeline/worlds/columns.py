@@ -30,8 +30,8 @@ class Measured:
     Attributes:
         world: its header.
         exposure: partitions times simulated time after warm-up, in us.
-        offline, under_min, under_replicated, unavailable, one_replica: partition-time in that
-            state, in us.
+        leaderless, offline, led_under_min, under_min, under_replicated, unavailable, one_replica:
+            partition-time in that state, in us.
         unavailable_ever: partitions that took no acks=all produce for some time after warm-up.
         unavailable_at_end: partitions that take no acks=all produce at the horizon.
         latencies: how many batches have a commit latency in a bucket of the histogram or below it;
@@ -40,7 +40,9 @@ class Measured:
 
     world: World
     exposure: int
+    leaderless: int
     offline: int
+    led_under_min: int
     under_min: int
     under_replicated: int
     unavailable: int
@@ -74,7 +76,9 @@ def measured_in(w: npt.NDArray[np.int64]) -> Measured:
     return Measured(
         world,
         (world.horizon - world.warmup) * world.partition_count,
+        time("unled_time"),
         time("offline_time"),
+        time("led_under_min_isr_time"),
         time("under_min_isr_time"),
         time("under_replicated_time"),
         time("unavailable_time"),
@@ -253,24 +257,26 @@ _ROWS = (
         main=True,
     ),
     Metric(
-        "offline_partition_rate",
-        "offline_us",
-        lambda m: m.offline,
+        "leaderless_rate",
+        "leaderless_us",
+        lambda m: m.leaderless,
         SHARE,
-        "offline (no leader)",
-        "Share of partition-time without a leader, as the controller sees it.",
+        "offline (no living leader)",
+        "Share of partition-time in which nobody leads, or one that is dead or paused or whose log "
+        "dir is gone, whether the controller has noticed or not.",
         tested=True,
         main=True,
         never="in_stratum",
-        flag="any_offline",
+        flag="any_leaderless",
     ),
     Metric(
-        "under_min_isr_rate",
-        "under_min_isr_us",
-        lambda m: m.under_min,
+        "led_under_min_isr_rate",
+        "led_under_min_isr_us",
+        lambda m: m.led_under_min,
         SHARE,
         "time under min ISR",
-        "Share of partition-time with fewer in-sync replicas than min.insync.replicas.",
+        "Share of partition-time in which a living leader has fewer in-sync replicas than "
+        "min.insync.replicas.",
         tested=True,
         main=True,
     ),
@@ -315,12 +321,39 @@ _ROWS = (
         unless="unclean.leader.election.enable",
     ),
     Metric(
+        "any_leaderless",
+        "any_leaderless",
+        lambda m: int(m.leaderless > 0),
+        SHARE_OF_SCENARIOS,
+        "any offline",
+        "Share of scenarios in which some partition had no living leader after warm-up.",
+    ),
+    Metric(
+        "offline_partition_rate",
+        "offline_us",
+        lambda m: m.offline,
+        SHARE,
+        "offline to the controller",
+        "Share of partition-time without a leader, as the controller sees it: Kafka's "
+        "OfflinePartitionsCount.",
+    ),
+    Metric(
         "any_offline",
         "any_offline",
         lambda m: int(m.offline > 0),
         SHARE_OF_SCENARIOS,
-        "any offline",
-        "Share of scenarios in which some partition had no leader after warm-up.",
+        "any offline to the controller",
+        "Share of scenarios in which the controller had no leader for some partition after "
+        "warm-up.",
+    ),
+    Metric(
+        "under_min_isr_rate",
+        "under_min_isr_us",
+        lambda m: m.under_min,
+        SHARE,
+        "under min ISR to the controller",
+        "Share of partition-time with fewer in-sync replicas than min.insync.replicas, whether "
+        "the leader lives or not: Kafka's UnderMinIsrPartitionCount.",
     ),
     Metric(
         "under_replicated_rate",

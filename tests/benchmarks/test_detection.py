@@ -71,7 +71,7 @@ from isr_pipeline.worlds.reuse import Simulations
 SIZE = 2_100
 SETTINGS = load_settings()
 METRICS = list(SETTINGS.metrics)
-OFFLINE, FLAPS = "offline_partition_rate", "isr_flaps_per_partition_hour"
+OFFLINE, FLAPS = "leaderless_rate", "isr_flaps_per_partition_hour"
 UNCLEAN = "unclean.leader.election.enable"
 WORSE = Kind("one", "worse", anew=True, configurations=CONFIGURATIONS)
 
@@ -86,7 +86,7 @@ def pool() -> Pool:
     before = {name: random.poisson(1.0, SIZE).astype(float) for name in columns_of(SETTINGS)}
     for name in ("failed", "records_lost", "unclean_elections"):
         before[name] = np.zeros(SIZE)
-    before["any_offline"] = (before[OFFLINE] > 0).astype(float)
+    before["any_leaderless"] = (before[OFFLINE] > 0).astype(float)
     touched = random.random(SIZE) < 0.1
     anew = {
         name: np.where(touched, random.permutation(values), values)

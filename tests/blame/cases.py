@@ -11,7 +11,7 @@ from isr_pipeline.kernels.source import PACKAGE, Source, read_package
 from isr_pipeline.verdicts.blame.case import Case, Drawn, Side
 from tests.kernels import repository
 
-METRIC = "offline_partition_rate"
+METRIC = "leaderless_rate"
 LAG = "replica.lag.time.max.ms"
 SESSION = "broker.session.timeout.ms"
 RULES = "kafka/replica.py"

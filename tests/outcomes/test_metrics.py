@@ -40,9 +40,9 @@ class TestMetrics:
     def test_tested_and_shown(self) -> None:
         """The metrics that verdicts test are the six of the method."""
         assert {name for name, metric in METRICS.items() if metric.tested} == {
-            "offline_partition_rate",
+            "leaderless_rate",
             "isr_flaps_per_partition_hour",
-            "under_min_isr_rate",
+            "led_under_min_isr_rate",
             "produce_unavailable_rate",
             "commit_latency_p99_ms",
             "records_lost",

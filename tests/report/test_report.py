@@ -412,8 +412,8 @@ class TestData:
     def test_causes_add_up_to_the_total(self, regressed: World) -> None:
         """Scenarios of one kind each: the kinds' totals sum to the metric's."""
         data = read_night(regressed.plan(LATER))
-        _, totals = data.causes("offline_partition_rate", "fault_kinds")
-        assert totals.sum(axis=0) == pytest.approx(data.panel.totals("offline_partition_rate"))
+        _, totals = data.causes("leaderless_rate", "fault_kinds")
+        assert totals.sum(axis=0) == pytest.approx(data.panel.totals("leaderless_rate"))
 
     def test_trend_holds_both_nights(self, regressed: World) -> None:
         """Nights up to this one, oldest first."""

@@ -82,8 +82,9 @@ class TestRun:
         said = [line.split() for line in capsys.readouterr().out.splitlines()]
         assert [
             "offline",
-            "(no",
-            "leader)",
+            "to",
+            "the",
+            "controller",
             "25",
             "%",
             "of",
@@ -97,11 +98,11 @@ class TestRun:
     ) -> None:
         """Of two runs each number is printed twice."""
         before, after = (
-            dict.fromkeys((*METRICS, *OF_THE_RUN)) | {"offline_partition_rate": share}
+            dict.fromkeys((*METRICS, *OF_THE_RUN)) | {"leaderless_rate": share}
             for share in (0.25, 0.5)
         )
         print_run(Story((run(title="a"), run(title="b"))), [before, after])
         (line,) = [
-            line for line in capsys.readouterr().out.splitlines() if "offline_partition" in line
+            line for line in capsys.readouterr().out.splitlines() if " leaderless_rate" in line
         ]
-        assert line.split()[3:5] == ["25", "50"]
+        assert line.split()[4:6] == ["25", "50"]

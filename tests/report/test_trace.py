@@ -54,7 +54,7 @@ def test_shows_outcome_and_events(tmp_path: Path) -> None:
     text = path.read_text().replace("<wbr>", "")
     assert "<td>39012.5</td><td>leader_elected</td><td>t</td>" in text
     for words, name, value, unit in (
-        ("offline (no leader)", "offline_partition_rate", "25", "% of time"),
+        ("offline to the controller", "offline_partition_rate", "25", "% of time"),
         ("commit latency p50", "commit_latency_p50_ms", "–", "ms"),
     ):
         named = f'<th scope="row">{words}<br><small><code>{name}</code></small></th>'

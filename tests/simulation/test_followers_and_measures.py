@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.simulation.worlds import ACKS_1, ACKS_ALL, at, fault, happened, kinds, world
@@ -145,6 +147,56 @@ def test_under_min_isr_has_a_begin_and_an_end() -> None:
     )
     lasted = at(result, "under_min_isr_end") - at(result, "under_min_isr_start")
     assert result.outcome["under_min_isr_rate"] == pytest.approx(lasted / 60000)
+
+
+class TestWithoutALivingLeader:
+    """A dead leader is not available, whether the controller has noticed or not."""
+
+    def dies(self, session_ms: int, *more: dict[str, Any]) -> dict[str, Any]:
+        """Both followers die, and ten seconds before the end the leader; min ISR is 2."""
+        deaths = [
+            fault("crash", 10_000, broker=2),
+            fault("crash", 10_000, broker=3),
+            fault("crash", 50_000, broker=1),
+        ]
+        keys = {
+            "min.insync.replicas": 2,
+            "replica.lag.time.max.ms": 3_000,
+            "broker.session.timeout.ms": session_ms,
+        }
+        return world(*deaths, *more, config=keys, produce=(ACKS_ALL,), release="3.7+").outcome
+
+    def test_a_session_relabels_nothing(self) -> None:
+        """Only the controller's counts know whether it fenced the leader before the end."""
+        short, long = self.dies(6_000), self.dies(18_000)
+        for name in ("leaderless_rate", "led_under_min_isr_rate", "produce_unavailable_rate"):
+            assert short[name] == long[name] > 0, name
+        assert short["offline_partition_rate"] > long["offline_partition_rate"] == 0
+        assert short["under_min_isr_rate"] < long["under_min_isr_rate"]
+
+    def test_offline_is_from_the_death_on(self) -> None:
+        """The last ten seconds, of which the controller sees nothing with a session of 18 s."""
+        outcome = self.dies(18_000)
+        assert 60_000 * outcome["leaderless_rate"] == pytest.approx(10_000)
+        assert outcome["any_leaderless"] == 1
+        assert outcome["any_offline"] == 0
+
+    def test_time_under_min_isr_has_a_living_leader(self) -> None:
+        """From the removal of both followers to the leader's death."""
+        outcome = self.dies(18_000)
+        relabelled = outcome["under_min_isr_rate"] - outcome["led_under_min_isr_rate"]
+        assert 60_000 * relabelled == pytest.approx(10_000)
+
+    def test_a_paused_leader_is_none(self) -> None:
+        """Five seconds of a pause, in which it leads alone."""
+        pause = fault("pause", 30_000, broker=1, duration_ms=5_000)
+        paused = self.dies(18_000, pause)["leaderless_rate"]
+        assert 60_000 * paused == pytest.approx(15_000, abs=1)
+
+    def test_a_leader_whose_log_dir_is_gone_is_none(self) -> None:
+        """From its failure on, ten seconds before the process dies."""
+        outcome = self.dies(18_000, fault("log_dir_failure", 40_000, broker=1, log_dir=0))
+        assert 60_000 * outcome["leaderless_rate"] == pytest.approx(20_000, abs=100)
 
 
 def test_a_leaders_own_fault_makes_a_shrink_spurious() -> None:

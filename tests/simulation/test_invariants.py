@@ -404,6 +404,21 @@ class TestNoticing:
     @pytest.mark.parametrize(
         ("column", "value", "said"),
         [
+            (
+                "any_leaderless",
+                1,
+                "any_leaderless says whether leaderless_rate is more than 0",
+            ),
+            (
+                "leaderless_rate",
+                -1.0,
+                "leaderless_rate is finite and not negative",
+            ),
+            (
+                "led_under_min_isr_rate",
+                0.5,
+                "some of the time under min ISR has a living leader",
+            ),
             ("any_offline", 1, "any_offline says whether offline_partition_rate is more than 0"),
             ("records_lost", 10**9, "records_lost <= records_acked"),
             (

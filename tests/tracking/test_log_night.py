@@ -136,7 +136,7 @@ class TestLogNight:
         log_night(judged().plan(NIGHT), "manual__1")
         children = runs(client, kind="configuration")
         assert len({frozenset(child.data.params) for child in children}) == 1
-        moved = "under_min_isr_rate_percent_of_time.ratio"
+        moved = "led_under_min_isr_rate_percent_of_time.ratio"
         every = [
             {name for name in one.data.metrics if not name.startswith(moved)} for one in children
         ]
@@ -150,8 +150,8 @@ class TestLogNight:
         names = set(runs(client, kind="configuration")[0].data.metrics)
         assert {"records_lost_per_scenario", "commit_latency_p99_ms"} <= names
         assert {
-            "offline_partition_rate_percent_of_time",
-            "any_offline_percent_of_scenarios",
+            "leaderless_rate_percent_of_time",
+            "any_leaderless_percent_of_scenarios",
         } <= names
 
     def test_running_again_replaces(self, client: MlflowClient) -> None:

@@ -110,6 +110,8 @@ def outcome(random: np.random.Generator, *, faulty: bool) -> dict[str, Any]:
     return {
         **dict.fromkeys(COUNTED, 0),
         EXPOSURE: US_PER_HOUR,
+        "leaderless_us": offline,
+        "any_leaderless": int(offline > 0),
         "offline_us": offline,
         "any_offline": int(offline > 0),
         "under_min_isr_us": under_min,

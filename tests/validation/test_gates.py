@@ -50,8 +50,11 @@ OUTCOME_CORRUPTIONS: dict[str, tuple[Corruption, set[str]]] = {
     "infinite": ({"detection_delay_ms": np.inf}, {"number_not_finite"}),
     "share": ({"produce_unavailable_us": 5_400 * SECOND}, {"share_outside_0_1"}),
     "any-offline": ({"any_offline": 1}, {"any_offline_unlike_time"}),
+    "any-leaderless": ({"any_leaderless": 1}, {"any_leaderless_unlike_time"}),
     "under-replicated": (
         {
+            "leaderless_us": 2_160 * SECOND,
+            "any_leaderless": 1,
             "offline_us": 2_160 * SECOND,
             "any_offline": 1,
             "under_replicated_us": 2_160 * SECOND,
@@ -64,8 +67,16 @@ OUTCOME_CORRUPTIONS: dict[str, tuple[Corruption, set[str]]] = {
         {"under_min_isr_above_under_replicated"},
     ),
     "available": (
-        {"offline_us": 1_800 * SECOND, "any_offline": 1},
+        {"leaderless_us": 1_800 * SECOND, "any_leaderless": 1},
         {"available_while_offline"},
+    ),
+    "offline-and-led": (
+        {"offline_us": 900 * SECOND, "any_offline": 1},
+        {"available_while_offline"},
+    ),
+    "led-under-min-isr": (
+        {"led_under_min_isr_us": 900 * SECOND},
+        {"under_min_isr_above_under_replicated"},
     ),
     "latency": ({"commit_latency_p50_ms": 8.5}, {"latencies_out_of_order"}),
     "flaps": ({"isr_flaps": 3}, {"more_flaps_than_returns"}),

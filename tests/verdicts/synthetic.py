@@ -187,8 +187,8 @@ class World:
         columns["isr_shrinks_per_partition_hour"] = (flaps + 1) * 3600 / EXPOSURE_S
         columns["spurious_shrinks_per_partition_hour"] = flaps // 2 * 3600 / EXPOSURE_S
         offline_s = np.where(rng.random(count) < 0.4, rng.gamma(1.0, 20.0, count), 0.0)
-        columns["offline_partition_rate"] = offline_s / EXPOSURE_S
-        columns["under_min_isr_rate"] = rng.beta(1, 30, count)
+        columns["leaderless_rate"] = offline_s / EXPOSURE_S
+        columns["led_under_min_isr_rate"] = rng.beta(1, 30, count)
         columns["produce_unavailable_rate"] = rng.beta(1, 30, count)
         columns["commit_latency_p99_ms"] = rng.gamma(2.0, 20.0, count)
         columns["detection_delay_ms"] = rng.gamma(1.0, 900.0, count)
@@ -196,7 +196,7 @@ class World:
         columns["kernel_events"] = np.full(count, 50_000.0)
         if change is not None:
             change(panel, name, columns, np.random.default_rng([self.seed, 99, len(panel)]))
-        columns["any_offline"] = (columns["offline_partition_rate"] > 0).astype(float)
+        columns["any_leaderless"] = (columns["leaderless_rate"] > 0).astype(float)
         frame = pd.DataFrame(counted(columns))
         frame.loc[frame["failed"] > 0, list(COUNTED)] = np.nan
         frame = frame.astype({"failed": "int64", "kernel_events": "int64"})

@@ -21,9 +21,9 @@ from isr_pipeline.verdicts.sentences import reason_of_metric
 from isr_pipeline.verdicts.stages import decided_by
 from tests.approved import Approved
 
-OFFLINE = "offline_partition_rate"
+OFFLINE = "leaderless_rate"
 LATENCY = "commit_latency_p99_ms"
-UNDER_MIN = "under_min_isr_rate"
+UNDER_MIN = "led_under_min_isr_rate"
 UNAVAILABLE = "produce_unavailable_rate"
 LOST = "records_lost"
 SETTINGS = load_settings()
@@ -66,7 +66,7 @@ def panel(columns: Columns) -> PanelOutcomes:
         exposure_us=np.full(shape[0], 12 * 115e6),
         strata=tuple(STRATA) * panels,
         fault_kinds=("",) * shape[0],
-        values={**columns, "any_offline": (columns[OFFLINE] > 0).astype(float)},
+        values={**columns, "any_leaderless": (columns[OFFLINE] > 0).astype(float)},
         missing=np.zeros(shape, dtype=bool),
         failed=np.zeros(shape, dtype=bool),
     )

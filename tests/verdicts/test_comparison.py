@@ -10,7 +10,7 @@ from isr_pipeline.verdicts.quantities import parse_settings
 
 FLAPS = "isr_flaps_per_partition_hour"
 LATENCY = "commit_latency_p99_ms"
-OFFLINE = "offline_partition_rate"
+OFFLINE = "leaderless_rate"
 
 
 def panel(values: np.ndarray, weights: np.ndarray, metric: str = FLAPS) -> PanelOutcomes:
@@ -23,7 +23,7 @@ def panel(values: np.ndarray, weights: np.ndarray, metric: str = FLAPS) -> Panel
         exposure_us=np.full(n, 3.6e9),
         strata=("all",) * n,
         fault_kinds=("",) * n,
-        values={metric: values, "any_offline": (values > 0).astype(float)},
+        values={metric: values, "any_leaderless": (values > 0).astype(float)},
         missing=np.zeros((n, c), dtype=bool),
         failed=np.zeros((n, c), dtype=bool),
     )

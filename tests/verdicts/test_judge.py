@@ -19,7 +19,7 @@ from isr_pipeline.verdicts.sentences import headline, reason, reason_of_metric
 from tests.approved import Approved
 from tests.verdicts.synthetic import EXPOSURE_S, LATER, NIGHT, Change, World, decided, scaled
 
-OFFLINE = "offline_partition_rate"
+OFFLINE = "leaderless_rate"
 FLAPS = "isr_flaps_per_partition_hour"
 LATENCY = "commit_latency_p99_ms"
 
@@ -154,7 +154,7 @@ class TestStatuses:
             panel: str, name: str, columns: dict[str, np.ndarray], rng: np.random.Generator
         ) -> None:
             if name == "today":
-                columns["under_min_isr_rate"][:2] *= 10
+                columns["led_under_min_isr_rate"][:2] *= 10
 
         plan = accepted(World()).write(LATER, two)
         one = judge_night(plan).configuration("id-today")
@@ -168,7 +168,7 @@ class TestStatuses:
             panel: str, name: str, columns: dict[str, np.ndarray], rng: np.random.Generator
         ) -> None:
             if name == "today":
-                columns["under_min_isr_rate"][:3] *= 10
+                columns["led_under_min_isr_rate"][:3] *= 10
 
         verdict = judge_night(accepted(World()).write(LATER, three))
         assert (verdict.tests, verdict.discordant_needed) == (1, 3)
@@ -236,11 +236,11 @@ class TestStatuses:
             panel: str, name: str, columns: dict[str, np.ndarray], rng: np.random.Generator
         ) -> None:
             if name == "today":
-                columns["under_min_isr_rate"][:30] *= 0.7
-                columns["under_min_isr_rate"][40] = 0.9
+                columns["led_under_min_isr_rate"][:30] *= 0.7
+                columns["led_under_min_isr_rate"][40] = 0.9
 
         one = judged(accepted(World()), mixed).configuration("id-today")
-        assert one.metric("under_min_isr_rate").status is not Status.OK
+        assert one.metric("led_under_min_isr_rate").status is not Status.OK
 
     def test_change_in_an_untested_column_is_not_unchanged(self, approved: Approved) -> None:
         """Tested metrics alike and another column changed: ok, and it is named."""

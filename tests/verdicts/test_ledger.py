@@ -130,7 +130,7 @@ class TestCompounded:
 
     def test_two_values_have_their_unit(self, approved: Approved) -> None:
         """A share is told as everywhere else: in parts of the time."""
-        share = "under_min_isr_rate"
+        share = "led_under_min_isr_rate"
         steps = [entry("1", ""), entry("2", "1", **{share: None})]
         (total,) = ledger.compounded(steps)
         assert total.change == "50 to 100 % of time"

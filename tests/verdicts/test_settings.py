@@ -10,7 +10,7 @@ import pytest
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.verdicts.quantities import VerdictSettings, load_settings, parse_settings
 
-OFFLINE = "offline_partition_rate"
+OFFLINE = "leaderless_rate"
 GOOD: dict[str, Any] = {
     "metrics": {OFFLINE: {"floor": 1e-5}},
 }
@@ -48,8 +48,8 @@ def test_the_shipped_file_is_accepted() -> None:
             {"metrics": {"offline": {"floor": 0}}},
             (
                 "metrics.offline: unknown metric; allowed: offline_partition_rate, "
-                "one_replica_rate, under_min_isr_rate, batches_uncommitted, "
-                "isr_flaps_per_partition_hour and 25 more"
+                "one_replica_rate, led_under_min_isr_rate, under_min_isr_rate, "
+                "batches_uncommitted and 27 more"
             ),
         ),
         (

@@ -134,7 +134,9 @@ class _Checker:
         for name, value in row.items():
             self.holds(math.isfinite(value) and value >= 0, f"{name} is finite and not negative")
         for name in (
+            "leaderless_rate",
             "offline_partition_rate",
+            "led_under_min_isr_rate",
             "under_min_isr_rate",
             "under_replicated_rate",
             "produce_unavailable_rate",
@@ -160,12 +162,22 @@ class _Checker:
             "any_offline says whether offline_partition_rate is more than 0",
         )
         self.holds(
-            row["offline_partition_rate"] <= row["produce_unavailable_rate"] + SLACK,
-            "offline partitions are unavailable",
+            row["any_leaderless"] == int(row["leaderless_rate"] > 0),
+            "any_leaderless says whether leaderless_rate is more than 0",
         )
         self.holds(
-            row["one_replica_rate"] + row["offline_partition_rate"] <= 1 + SLACK,
-            "an offline partition has no replica that takes acks=all",
+            row["offline_partition_rate"]
+            <= row["leaderless_rate"] + SLACK
+            <= row["produce_unavailable_rate"] + 2 * SLACK,
+            "who has no leader has no living one, and is unavailable",
+        )
+        self.holds(
+            row["led_under_min_isr_rate"] <= row["under_min_isr_rate"] + SLACK,
+            "some of the time under min ISR has a living leader",
+        )
+        self.holds(
+            row["one_replica_rate"] + row["leaderless_rate"] <= 1 + SLACK,
+            "a partition without a living leader has no replica that takes acks=all",
         )
         self.holds(
             (row["failed_partitions_max"] == 0) <= (row["failed_partition_rate"] == 0),

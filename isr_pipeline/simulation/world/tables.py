@@ -349,6 +349,7 @@ class Partition(Registration, lines=True):
     last_leader: Cell  # msr: position of the last leader, across offline periods
     offline_time: Total  # msr
     under_min_isr_time: Total  # msr
+    led_under_min_isr_time: Total  # msr: of these, with a living leader
     under_replicated_time: Total  # msr
     one_replica_time: Total  # msr
     isr_order: Cell  # ctl: ISR order, 4 bits a position, for Solution 2's isr_order
