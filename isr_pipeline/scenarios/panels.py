@@ -24,6 +24,8 @@ from isr_pipeline.scenarios.profile import Stratum
 
 PANELS = ("regression", "confirm")
 
+WEIGHT_DIGITS = 12
+
 Part = TypeVar("Part", bound=Hashable)
 
 
@@ -156,13 +158,20 @@ def weights(shares: Mapping[Part, float], counts: Mapping[Part, int]) -> dict[Pa
     """What a scenario of each part of the population weighs in a panel: its share over the panel's.
 
     Args:
-        shares: part -> share of the population.
+        shares: part -> share of the population, up to a common factor.
         counts: part -> scenarios of it in the panel; a part without one weighs nothing.
     """
     drawn = {part: count for part, count in counts.items() if count}
     population = math.fsum(shares[part] for part in drawn)
     size = sum(drawn.values())
-    return {part: shares[part] / population * size / count for part, count in drawn.items()}
+    return {
+        part: _rounded(shares[part] / population * size / count) for part, count in drawn.items()
+    }
+
+
+def _rounded(weight: float) -> float:
+    """Drop the last digits: they depend on the order of operations, and digests have weights."""
+    return float(f"{weight:.{WEIGHT_DIGITS}g}")
 
 
 def panel_digest(rows: Iterable[ScenarioRow]) -> str:

@@ -175,18 +175,19 @@ class FaultProfile(Strict):
 
     @property
     def shares(self) -> dict[Place, float]:
-        """Share of the population of each stratum and pattern, 1 together.
+        """Share of the population of each stratum and pattern, up to a common factor.
 
         A stratum's patterns divide what it has as they are counted, or as they are drawn where
         nobody counts them.
         """
-        population = math.fsum(one.share for one in self.strata.values())
         per_year, found = self.per_year, {}
         for stratum, one in self.strata.items():
             counted = {name: per_year.get((stratum, name), 0.0) for name in one.patterns}
             happen = counted if any(counted.values()) else one.patterns
-            part = one.share / population / math.fsum(happen.values())
-            found.update({(stratum, name): part * often for name, often in happen.items()})
+            every = math.fsum(happen.values())
+            found.update(
+                {(stratum, name): one.share * (often / every) for name, often in happen.items()}
+            )
         return found
 
 

@@ -23,12 +23,14 @@ from isr_pipeline.kernels.source import PACKAGE, Source, kernel_of, libraries_he
 from isr_pipeline.scenarios.model import Scenario, apply
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.baseline import baseline_plan, baseline_source
+from isr_pipeline.verdicts.quantities import label, load_settings
+from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.verdicts.baseline import BaselineConfiguration, BaselineRecord
+    from isr_pipeline.verdicts.baseline import Baseline, BaselineConfiguration, BaselineRecord
 
 FILE = "changed.json"
 PATHS_SHOWN_MAX = 12
@@ -43,7 +45,7 @@ class Change(BaseModel):
 
     Attributes:
         kind: ``key`` (of Kafka), ``rule``, ``service``, ``cluster``, ``faults``, ``panel``,
-            ``configuration``, ``commit``, ``code`` (a file), ``library``.
+            ``configuration``, ``commit``, ``code`` (a file), ``library``, ``columns``.
         name: which one.
         before, after: its value then and tonight; None where it was not there, or has none.
         text: one line for people.
@@ -134,13 +136,14 @@ def judged_at_s(plan: Plan) -> float:
 def changes_of(plan: Plan) -> Changes:
     """Compare a night with the accepted baseline."""
     try:
-        record = baselines.show(plan.experiment)
+        accepted = baselines.load(plan.experiment)
+        record = accepted.record if accepted else None
         before = baseline_plan(record) if record else None
     except (baselines.BaselineDamaged, InputError):
         return Changes()
-    if record is None:
+    if accepted is None or record is None:
         return Changes()
-    shared = [*_experiment(before, plan), *_code(record, plan)]
+    shared = [*_not_measured(accepted), *_experiment(before, plan), *_code(record, plan)]
     partners = {
         config_id: record.configuration(partner)
         for config_id, partner in record.partners(plan.configurations).items()
@@ -156,6 +159,16 @@ def changes_of(plan: Plan) -> Changes:
             if (changes := tuple(_configuration(partners.get(one.config_id), before, plan, one)))
         },
     )
+
+
+def _not_measured(baseline: Baseline) -> Iterator[Change]:
+    """Tested metrics that the baseline's release did not measure, in one line."""
+    kept = baseline.outcomes.columns
+    missing = [one for one in load_settings().metrics if METRICS[one].top not in kept]
+    if missing:
+        words = ", ".join(label(one) for one in missing)
+        text = f"the baseline was accepted without {words}: not compared until a night is accepted"
+        yield Change(kind="columns", name=", ".join(missing), text=text)
 
 
 # -- the experiment ---------------------------------------------------------------------------

@@ -69,7 +69,8 @@ class PanelOutcomes:
         patterns: (n,) pattern that drew it; none where the rows do not say.
         ends_ms: (n,) when its last fault would end, NaN if it needs somebody; None where the rows
             do not say.
-        values: metric, or column of the run -> (n, c); NaN where the pair failed or is missing.
+        values: metric, or column of the run -> (n, c); NaN where the pair failed or is missing. An
+            older release's lack what was not measured then.
         missing: (n, c) pairs that the table does not hold.
         failed: (n, c) pairs whose event budget was spent.
     """
@@ -118,7 +119,7 @@ class PanelOutcomes:
             raise ValueError("a pair stands twice in the outcomes table")
         told = rows.assign(**values_of(rows))
         values: dict[str, Floats] = {}
-        for name in (EXPOSURE, *METRICS, *OF_THE_RUN):
+        for name in (one for one in (EXPOSURE, *METRICS, *OF_THE_RUN) if one in told):
             values[name] = np.full(shape, np.nan)
             values[name][row, column] = pd.to_numeric(told[name]).to_numpy(float, na_value=np.nan)
         return cls(
@@ -398,7 +399,7 @@ class PairedColumns:
     """Every metric of every configuration as a column, metric after metric: (n, M c) each.
 
     Attributes:
-        metrics: names.
+        metrics: names of those that both sides have.
         left, right: tonight's and the baseline's, in natural units.
         latencies: (M c,) which columns are of latencies.
         logarithms: of the scenarios' ratios of latencies, floors added; zero for other metrics.
@@ -428,7 +429,7 @@ def paired_columns(
         raise ValueError("the two sets of outcomes are not of the same scenarios")
     if new.unusable.any() or old.unusable.any():
         raise ValueError("a missing or failed pair cannot be compared")
-    metrics = tuple(settings.metrics)
+    metrics = tuple(one for one in settings.metrics if one in new.values and one in old.values)
     left = np.hstack([new.natural(name) for name in metrics])
     right = np.hstack([old.natural(name) for name in metrics])
     width = len(new.config_ids)

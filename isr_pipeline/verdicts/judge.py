@@ -221,7 +221,8 @@ def _changed_columns(new: PanelOutcomes, old: PanelOutcomes, index: int) -> tupl
     return tuple(
         name
         for name in new.values
-        if not np.array_equal(new.values[name][:, index], old.values[name][:, index])
+        if name in old.values
+        and not np.array_equal(new.values[name][:, index], old.values[name][:, index])
     )
 
 

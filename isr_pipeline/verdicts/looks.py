@@ -133,7 +133,7 @@ def call(
         have been found.
     """
     look = _look(new, old, settings, share)
-    never = _newly(new, old, settings, allowed)
+    never = _newly(new, old, look.found.metrics, allowed)
     had = {name: found & (old.values[name] > 0) for name, found in never.items()}
     called = [
         tuple(
@@ -183,7 +183,7 @@ def _look(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings, sha
 def _newly(
     new: PanelOutcomes,
     old: PanelOutcomes,
-    settings: VerdictSettings,
+    metrics: Sequence[str],
     allowed: frozenset[tuple[str, str]],
 ) -> dict[str, Bools]:
     """Metric -> (n, c) where something newly happens that must never happen.
@@ -193,7 +193,7 @@ def _newly(
     """
     labels = np.array(new.strata)
     found = {}
-    for name in settings.metrics:
+    for name in metrics:
         appeared = new.values[name] > ALONE * old.values[name]
         appeared &= np.array([(name, one) not in allowed for one in new.config_ids])[None, :]
         if METRICS[name].never is None:

@@ -582,8 +582,12 @@ OF_THE_RUN: tuple[str, ...] = tuple(column.name for column in _OF_THE_RUN)
 
 
 def values_of(counted: Any) -> dict[str, Any]:
-    """Every metric of an outcome row, or of many rows as a data frame."""
+    """Every metric of an outcome row, or of many rows as a data frame.
+
+    Rows of an older release lack what was not measured then.
+    """
     return {
         name: metric.value(counted[metric.top], counted[EXPOSURE])
         for name, metric in METRICS.items()
+        if metric.top in counted
     }

@@ -29,10 +29,14 @@ from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.tables import pairs, store
 from isr_pipeline.tables.schemas import SCHEMAS
 from isr_pipeline.verdicts import acceptance, baseline
+from isr_pipeline.verdicts.changes import changes_of
 from isr_pipeline.verdicts.judge import judge_night
+from isr_pipeline.verdicts.quantities import load_settings
 from isr_pipeline.verdicts.record import Status, VerdictDamaged, load_verdict
 from isr_pipeline.verdicts.sentences import reason
+from isr_pipeline.worlds.columns import METRICS
 from isr_pipeline.worlds.run import run as run_today
+from tests.approved import Approved
 from tests.blame.cases import LAG, SCENARIO
 
 STATES = Path(__file__).resolve().parents[1] / "data" / "state"
@@ -180,6 +184,20 @@ class TestTheLastRelease:
         verdict = judge_night(simulated(TONIGHT))
         assert verdict.baseline is not None
         assert Status.NO_DATA not in {one.status for one in verdict.configurations}
+
+    @pytest.mark.usefixtures("last_home")
+    def test_what_its_baseline_does_not_have_is_said(self, approved: Approved) -> None:
+        """Later metrics are not compared, all others are; one line says which."""
+        plan = simulated(TONIGHT)
+        verdict = judge_night(plan)
+        compared = {one.metric for each in verdict.configurations for one in each.metrics}
+        accepted = baseline.load(EXPERIMENT)
+        assert accepted is not None
+        had = {name for name, one in METRICS.items() if one.top in accepted.outcomes}
+        tested = set(load_settings().metrics)
+        assert compared == tested & had != tested
+        lines = changes_of(plan).lines({}, 100)
+        approved([line for line in lines if "accepted without" in line])
 
     @pytest.mark.usefixtures("last_home")
     def test_its_kernel_runs(self) -> None:

@@ -84,10 +84,10 @@ class TestCounts:
         raw["strata"]["quiet"]["population"] = 5
         assert load_profile(raw, "F").shares == pytest.approx(
             {
-                ("quiet", "quiet"): 0.5,
-                ("deaths", "log_dir_failure"): 0.3,
-                ("deaths", "stop_replica"): 0.1,
-                ("moves", "preferred_election"): 0.1,
+                ("quiet", "quiet"): 5,
+                ("deaths", "log_dir_failure"): 3,
+                ("deaths", "stop_replica"): 1,
+                ("moves", "preferred_election"): 1,
             }
         )
 
