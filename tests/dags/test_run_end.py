@@ -337,6 +337,16 @@ class TestClaimed:
         left_s = json.loads(file.read_text())["until_s"] - time.time()
         assert left_s == pytest.approx(wiring.SETTINGS.run_hours * 3600, abs=60)
 
+    def test_a_cleared_task_works_on_a_copy(self, home: Home) -> None:
+        """Its run is the night already, which stays as it is until the run is whole again."""
+        judged(home, Verdict.UNCHANGED)
+        gate(run_of())
+        with wiring.claimed(run_of()):
+            later = later_run(EXPERIMENT, NIGHT)
+        assert later is not None
+        assert later.status.state == "running"
+        assert read_status(EXPERIMENT, NIGHT).state == "unchanged"
+
     def test_a_night_made_anew_is_refused(self, home: Home) -> None:
         """Before anything is written over it, in one line."""
         made_anew(home)
