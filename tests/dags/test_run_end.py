@@ -43,6 +43,7 @@ from isr_pipeline.night.claim import claim_night, holds_claim, release_night
 from isr_pipeline.night.status import (
     Status,
     folder_of,
+    later_run,
     read_status,
     run_folder,
     run_name,
