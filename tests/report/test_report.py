@@ -25,7 +25,7 @@ from isr_pipeline.report.figures import write_figures
 from isr_pipeline.report.html import render, write_report
 from isr_pipeline.report.page import Page
 from isr_pipeline.report.sections import SECTIONS
-from isr_pipeline.scenarios.profile import FaultProfile, Stratum, load_profile
+from isr_pipeline.scenarios.profile import FaultProfile, load_profile
 from isr_pipeline.tables import store
 from isr_pipeline.verdicts import acceptance, quantities
 from isr_pipeline.verdicts.blame.why import explain
@@ -34,7 +34,7 @@ from isr_pipeline.worlds.columns import METRICS, values_of
 from tests.approved import Approved
 from tests.blame.cases import LAG, SESSION, case
 from tests.report.reading import as_read
-from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
+from tests.verdicts.synthetic import LATER, NIGHT, PROFILE, World, decided, scaled
 
 FLAPS = "isr_flaps_per_partition_hour"
 NAMES = ("today", "lag-20s", "min-2", "<b>odd & name</b>")
@@ -148,10 +148,10 @@ class TestStrata:
     def test_the_name_of_files_stands_below(self, home: Path) -> None:
         """A stratum without words keeps its name alone."""
         del home
-        crashes = Stratum(sample=1, patterns={"crash": 1}, called="a broker & its disk die")
-        smoke = shipped("smoke")
-        strata = {**smoke.strata, "stratum-0": crashes}
-        world = World(names=NAMES, profile=smoke.model_copy(update={"strata": strata}))
+        told = {"called": "a broker & its disk die"}
+        crashes = PROFILE.strata["stratum-0"].model_copy(update=told)
+        strata = {**PROFILE.strata, "stratum-0": crashes}
+        world = World(names=NAMES, profile=PROFILE.model_copy(update={"strata": strata}))
         judge_night(world.write(NIGHT))
         acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
         plan = world.write(LATER, scaled(FLAPS, 2.0, "lag-20s"))
