@@ -26,7 +26,7 @@ from isr_pipeline.base.compiling import use_kernel_cache
 from isr_pipeline.base.errors import BudgetSpent, Refused
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.tables.events import Kept, event_table
-from isr_pipeline.worlds.columns import COLUMNS, METRICS
+from isr_pipeline.worlds.columns import ADDED, COLUMNS, METRICS
 from isr_pipeline.worlds.reuse import Simulations, reuse_order
 from isr_pipeline.worlds.run import failed_outcome
 
@@ -256,7 +256,7 @@ def simulate_by(
 
 
 def outcome_of(name: str, scenario_id: str, horizon_ms: float, ran: Ran) -> Mapping[str, Any]:
-    """What a kernel answered, if it has today's columns.
+    """What a kernel answered, if it has the columns that its release had.
 
     Args:
         name: of the kernel, for the error.
@@ -273,9 +273,9 @@ def outcome_of(name: str, scenario_id: str, horizon_ms: float, ran: Ran) -> Mapp
     if ran.problem:
         raise Refused(f"{name} cannot run scenario {scenario_id}: {ran.problem}")
     missing = [column.name for column in COLUMNS if column.name not in ran.outcome]
-    if missing:
-        raise Refused(f"{name} does not measure {', '.join(missing[:3])}")
-    return ran.outcome
+    if lacking := [one for one in missing if one not in ADDED]:
+        raise Refused(f"{name} does not measure {', '.join(lacking[:3])}")
+    return {**ran.outcome, **dict.fromkeys(missing)}
 
 
 def simulate_scenario(given: Asked) -> Outcomes:

@@ -39,7 +39,7 @@ from isr_pipeline.verdicts.statistics import (
     sign_flip,
     signed_ranks,
 )
-from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN, values_of
+from isr_pipeline.worlds.columns import ADDED, EXPOSURE, METRICS, OF_THE_RUN, values_of
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
@@ -117,6 +117,8 @@ class PanelOutcomes:
         np.add.at(seen, (row, column), 1)
         if (seen > 1).any():
             raise ValueError("a pair stands twice in the outcomes table")
+        null = [one for one in ADDED if one in rows and rows[one].isna().all()]
+        rows = rows.drop(columns=null)
         told = rows.assign(**values_of(rows))
         values: dict[str, Floats] = {}
         for name in (one for one in (EXPOSURE, *METRICS, *OF_THE_RUN) if one in told):

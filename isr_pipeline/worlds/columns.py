@@ -580,6 +580,9 @@ COUNTED: tuple[str, ...] = tuple(column.name for column in _COUNTED)
 OF_THE_RUN: tuple[str, ...] = tuple(column.name for column in _OF_THE_RUN)
 """Columns that it has too."""
 
+ADDED: tuple[str, ...] = ("leaderless_us", "any_leaderless", "led_under_min_isr_us")
+"""Columns that kernels of releases before 0.3.0 do not give: null in their rows."""
+
 
 def values_of(counted: Any) -> dict[str, Any]:
     """Every metric of an outcome row, or of many rows as a data frame.

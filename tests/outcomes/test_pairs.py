@@ -11,14 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from isr_pipeline.base.errors import BudgetSpent
+from isr_pipeline.base.errors import BudgetSpent, Refused
 from isr_pipeline.experiment.configurations import Configuration
+from isr_pipeline.kernels.process import Ran
 from isr_pipeline.scenarios.model import Scenario, canonical_json, parse_scenario
 from isr_pipeline.simulation.world.columns import Table
 from isr_pipeline.simulation.world.tables import Event
 from isr_pipeline.tables import pairs
 from isr_pipeline.tables.schemas import SCHEMAS
-from isr_pipeline.worlds.columns import COUNTED, EXPOSURE, METRICS, OF_THE_RUN
+from isr_pipeline.worlds.columns import ADDED, COUNTED, EXPOSURE, METRICS, OF_THE_RUN
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.events import Events
 from isr_pipeline.worlds.reuse import Simulations
@@ -122,9 +123,9 @@ class TestSimulatePair:
         """Events of a pair with something offline are kept, of a quiet one they are not."""
         events = Events(Table(np.zeros(Event.size, dtype=np.int64), Event, 0, 1), encode(SCENARIO))
 
-        def run(offline_us: int) -> Events | None:
+        def run(leaderless_us: int) -> Events | None:
             nothing = dict.fromkeys((*COUNTED, *METRICS, *OF_THE_RUN), 0)
-            outcome = {**nothing, "offline_us": offline_us}
+            outcome = {**nothing, "leaderless_us": leaderless_us}
             ran = Known(lambda _: (outcome, events))
             return pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, ran)[1]
 
@@ -154,3 +155,22 @@ class TestSimulatePair:
         sampled = [pairs.is_sampled(f"s-{i}", "c") for i in range(6400)]
         assert 60 <= sum(sampled) <= 140
         assert sampled == [pairs.is_sampled(f"s-{i}", "c") for i in range(6400)]
+
+
+class TestOlderKernel:
+    """What a kernel answers that was written before a column was."""
+
+    def answer(self, *without: str) -> Ran:
+        """An outcome without some columns."""
+        every = (*COUNTED, *OF_THE_RUN)
+        return Ran({name: 1 for name in every if name not in without}, [], [], {})
+
+    def test_what_it_does_not_measure_is_null(self) -> None:
+        """A night can still be compared with its baseline in all else."""
+        found = pairs.outcome_of("kernel", "s", 60_000, self.answer(*ADDED))
+        assert {name for name in COUNTED if found[name] is None} == set(ADDED)
+
+    def test_what_it_always_measured_is_missed(self) -> None:
+        """It is no outcome then."""
+        with pytest.raises(Refused, match="kernel does not measure records_lost"):
+            pairs.outcome_of("kernel", "s", 60_000, self.answer("records_lost"))

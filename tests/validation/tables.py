@@ -161,7 +161,8 @@ def write(table: str, rows: pd.DataFrame, plan: Plan) -> None:
     """Write a table by its schema, saying which plan made it."""
     schema = SCHEMAS[table]
     as_planned = set(schema.names) == set(rows.columns)
-    held = {"regression": [c.config_id for c in plan.configurations]}
+    config_ids = [c.config_id for c in plan.configurations]
+    held = dict.fromkeys({"regression", *rows.get("panel", ())}, config_ids)
     store.write_table(
         table,
         plan.experiment,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +15,12 @@ import pytest
 
 from isr_pipeline.base.errors import LINE_MAX
 from isr_pipeline.base.home import Home
+from isr_pipeline.experiment.stages import BASELINE_SIDE
 from isr_pipeline.tables import parts, store
 from isr_pipeline.tables.schemas import SCHEMAS
 from isr_pipeline.tables.validation.data_docs import CHECKED_TABLES
 from isr_pipeline.tables.validation.run import DataRefused, broken_of, check, load_suite
+from isr_pipeline.worlds.columns import ADDED
 from tests.validation import tables
 from tests.validation.tables import NIGHT, SCENARIOS, tiny_plan
 
@@ -235,6 +238,27 @@ class TestSoundNight:
         tables.write("summary", tables.summary(found), night)
         assert broken("outcomes", night) == set()
         assert broken("summary", night) == set()
+
+
+class TestOlderBaseline:
+    """Rows of a baseline whose kernel did not measure what is measured today."""
+
+    def with_its_rows(self, night: Plan, null: Sequence[str]) -> Plan:
+        """The night with the baseline's side of its panel, in which some columns are null."""
+        found = tables.outcomes(night)
+        its = found.assign(panel=f"regression{BASELINE_SIDE}", **dict.fromkeys(null))
+        tables.write("outcomes", pd.concat([found, its], ignore_index=True), night)
+        return night
+
+    def test_passes(self, night: Plan) -> None:
+        """What both releases measure is checked; the rest is null."""
+        assert broken("outcomes", self.with_its_rows(night, ADDED)) == set()
+
+    def test_lacks_nothing_else(self, night: Plan) -> None:
+        """A column that its release did have is missed."""
+        null = (*ADDED, "records_lost")
+        missed = {"values_missing", "more_lost_than_acked"}
+        assert broken("outcomes", self.with_its_rows(night, null)) == missed
 
 
 class TestCorruptedRows:

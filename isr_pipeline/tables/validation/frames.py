@@ -25,6 +25,7 @@ from isr_pipeline.tables import parts, store
 from isr_pipeline.tables.schemas import SCHEMAS
 from isr_pipeline.tables.summary import WHOLE_PANEL
 from isr_pipeline.worlds.columns import (
+    ADDED,
     COUNTED,
     EXPOSURE,
     METRICS,
@@ -224,7 +225,9 @@ def _outcomes(plan: Plan, table: pa.Table) -> Frame:
     rows["pair_planned"] = rows["planned_name"].notna()
     values = list(COUNTED)
     rows["values_given"] = rows[values].notna().sum(axis=1)
-    rows["values_null"] = rows[values].isna().sum(axis=1)
+    older = rows["panel"].str.endswith(BASELINE_SIDE) & rows[list(ADDED)].isna().all(axis=1)
+    rows["not_measured"] = older.astype(int)  # by the kernel of an older baseline
+    rows["values_null"] = rows[values].isna().sum(axis=1) - len(ADDED) * rows["not_measured"]
     rows["values_negative"] = sum((_number(table, name) < 0).astype(int) for name in values)
     rows["scenario_exposure_us"] = rows[EXPOSURE].groupby(rows["scenario_id"]).transform("min")
     return Frame(rows, planned[key])
