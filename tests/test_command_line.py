@@ -17,7 +17,9 @@ from typer.testing import CliRunner
 from isr_pipeline import cli
 from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.night import completing
+from isr_pipeline.night.status import Status, folder_of, write_status
 from isr_pipeline.report.terminal import print_night
+from tests.approved import Approved
 
 PROGRAM = Path(sys.executable).parent / "isr-pipeline"
 WITHOUT_JSON = {"ui", "airflow"}
@@ -290,6 +292,20 @@ class TestShell:
         )
         assert done.stdout.splitlines() == offered
         assert done.stderr == ""
+
+
+@pytest.mark.parametrize("command", ["show", "ledger"])
+def test_the_experiment_that_was_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, approved: Approved, command: str
+) -> None:
+    """A command that nobody gave one says which it took, beside its answer and not in it."""
+    monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+    monkeypatch.delenv("ISR_PIPELINE_ROOT", raising=False)
+    write_status(folder_of("smoke", "2026-11-19"), Status("ok"))
+    taken = CliRunner().invoke(cli.app, ["baseline", command])
+    named = CliRunner().invoke(cli.app, ["baseline", command, "--experiment", "smoke"])
+    assert (taken.stdout, named.stderr) == (named.stdout, "")
+    approved(taken.stderr)
 
 
 def test_every_command_has_its_place() -> None:

@@ -123,6 +123,10 @@ class Mistakes(InputError):
         """All of them, in order."""
         return self.args
 
+    def at_line(self, line: int) -> InputError:
+        """Each of them there: none is lost."""
+        return Mistakes(*(one.at_line(line) for one in self.each))
+
     def __str__(self) -> str:
         """The first of them, one a line, and how many there are beyond."""
         told = [str(one) for one in self.each[:_MISTAKES_TOLD]]

@@ -141,7 +141,7 @@ def _without_baseline(
     plan: Plan, tonight: PanelOutcomes, settings: VerdictSettings, refusal: NotCompared | None
 ) -> tuple[ConfigVerdict, ...]:
     status = Status.BASELINE if refusal is None else Status.NO_DATA
-    why = refusal or NotCompared(why="no baseline accepted yet")
+    why = refusal or NotCompared(why="no baseline was accepted before")
     return tuple(
         _refused(one, problem, settings)
         if (problem := unusable_pairs(tonight, one.config_id)) and refusal is None

@@ -82,6 +82,13 @@ class TestEveryDag:
         """The page in the UI says what is normal and what to do when it is red."""
         assert "#### Triage notes" in bag.dags[dag_id].doc_md
 
+    @pytest.mark.parametrize("name", known_experiments())
+    def test_page_says_why_backfill_is_grey(self, bag: Any, name: str) -> None:
+        """Where the experiment has no schedule, and nowhere else; with the way to past dates."""
+        dag = bag.dags[dag_id_of(name)]
+        is_grey = not dag.timetable.can_be_scheduled
+        assert ("#### Why *Backfill* is grey" in dag.doc_md) == is_grey
+
     @pytest.mark.parametrize("dag_id", DAG_IDS)
     def test_tags_are_known(self, bag: Any, dag_id: str) -> None:
         """Every tag is a member of the enum, and there is at least one."""

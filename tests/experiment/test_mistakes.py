@@ -110,6 +110,12 @@ class TestAtOnce:
         error = refused()
         assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
+    def test_none_is_lost_where_lines_do_not_count(self, spoil: Spoil) -> None:
+        """A reader that leaves out the lines has all of them still."""
+        spoil({"seed: 501": "seed: true", "horizon_ms: 30000": "horizon_ms: no"})
+        bare = refused().at_line(0).each
+        assert [(one.field, one.line) for one in bare] == [("seed", 0), ("horizon_ms", 0)]
+
 
 class TestSession:
     """A broker is not heard more often than it sends heartbeats."""

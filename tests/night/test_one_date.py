@@ -19,6 +19,7 @@ from isr_pipeline.verdicts import ledger
 from isr_pipeline.verdicts.baseline import show_if_whole
 from isr_pipeline.verdicts.blame.case import read_case
 from isr_pipeline.verdicts.judge import judge_night
+from isr_pipeline.verdicts.record import accept_command, cause_commands
 from tests.approved import Approved
 from tests.report.reading import as_read
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World, decided, home, scaled
@@ -74,6 +75,24 @@ class TestSecondRun:
         approved(
             [one for one in said.splitlines() if one.startswith(("night", "baseline", "asked"))]
         )
+
+    @pytest.mark.usefixtures("red")
+    @pytest.mark.parametrize(
+        ("way", "start"),
+        [([], "runner.run_night"), (["--in-process"], "in_process.run_in_process")],
+        ids=["in Airflow", "in this process"],
+    )
+    def test_the_run_ends_with_what_to_do(
+        self, monkeypatch: pytest.MonkeyPatch, way: list[str], start: str
+    ) -> None:
+        """Whoever ran it reads why, blame and accept last, whichever way it ran."""
+        monkeypatch.setattr(f"isr_pipeline.night.{start}", lambda *_, **__: False)
+        given = ["night", "run", "--night", NIGHT, "--experiment", "smoke", *way]
+        done = CliRunner().invoke(app, given)
+        assert done.exit_code == 1
+        to_do = [*cause_commands("smoke", NIGHT, "today"), accept_command("smoke", NIGHT)]
+        said = [one.removeprefix("what to do").strip() for one in done.stdout.splitlines()]
+        assert said[-len(to_do) :] == to_do
 
     @pytest.mark.usefixtures("red")
     def test_it_is_not_kept_as_the_baseline(self) -> None:

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.home import Home
+from isr_pipeline.cli import app
 from isr_pipeline.night.keep import prune
 from isr_pipeline.night.status import Status, folder_of, nights, write_status
 from isr_pipeline.verdicts.baseline import BaselineRecord
+from tests.approved import Approved
 
 NIGHTS = ("2026-11-01", "2026-11-02", "2026-11-03", "2026-11-04")
 
@@ -70,6 +73,14 @@ class TestPrune:
         """It says what would go."""
         assert [night for _, night in prune(3, dry_run=True)] == [NIGHTS[0]]
         assert [night for _, night in nights()] == list(NIGHTS)
+
+    @pytest.mark.usefixtures("home")
+    def test_the_command_can_run_dry(self, approved: Approved) -> None:
+        """It says which would go in other words than which went, and removes nothing."""
+        given = ["night", "prune", "--keep", "2"]
+        dry = CliRunner().invoke(app, [*given, "--dry-run"])
+        assert (dry.exit_code, len(nights())) == (0, len(NIGHTS))
+        approved([dry.stdout, CliRunner().invoke(app, given).stdout])
 
     def test_accepted_night_stays(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         """The night that is the baseline is kept besides the newest, however old it is."""
