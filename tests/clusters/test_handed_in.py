@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.errors import LINE_MAX, InputError
 from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.clusters.facts import Source
 from isr_pipeline.clusters.importing import import_cluster
@@ -425,7 +425,8 @@ def test_what_no_cluster_file_can_have_names_its_sources(tmp_path: Path) -> None
     with pytest.raises(InputError, match=r"^topics \+ server: brokers\[0\]\.log_dirs") as refused:
         imported(tmp_path, topics=samples.NEW, server=f"broker.id=1\nlog.dirs=/{'x' * 2000}\n")
     assert not (tmp_path / "x.yaml").exists()
-    assert len(str(refused.value).splitlines()) == 1
+    assert {one.where for one in refused.value.each} == {"topics + server"}
+    assert all(len(line) <= LINE_MAX for line in str(refused.value).splitlines())
 
 
 @pytest.mark.parametrize(

@@ -178,11 +178,13 @@ class TestEveryExperiment:
     def test_a_broken_file(self, config: Path) -> None:
         """One line of a file without DAGs: Airflow hides the DAGs of a file that has an error."""
         file = config / "experiments" / "smoke.yaml"
-        file.write_text(file.read_text().replace("seed:", "schedule: midnight\nseed:"))
+        above, rest = file.read_text().split("seed:", 1)
+        file.write_text(f"{above}schedule: midnight\nseed:{rest}")
+        line = len(above.splitlines()) + 1
         found = self.read(config)
         assert found["errors"] == {
             "isr_broken_experiments.py": (
-                f"{file}: schedule: midnight; allowed: a cron expression of five fields, days of "
+                f"{file}:{line}: schedule: midnight; allowed: a cron expression of five fields, days of "
                 "the month up to 28, such as 0 0 * * *"
             )
         }

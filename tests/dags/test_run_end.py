@@ -50,6 +50,7 @@ from isr_pipeline.night.status import (
     status_in,
 )
 from isr_pipeline.verdicts.record import Status as Verdict
+from isr_pipeline.verdicts.sentences import headline
 from tests.verdicts.synthetic import BEGAN, NIGHT, World, record_with
 
 EXPERIMENT, RUN = "smoke", "manual__1"
@@ -185,6 +186,11 @@ def judged(home: Home, status: Verdict, run: str = RUN) -> None:
     record_with(EXPERIMENT, status).save(own_folder(run))
 
 
+def found(status: Verdict) -> str:
+    """What such a night found, in a line."""
+    return headline(record_with(EXPERIMENT, status))
+
+
 def own_folder(run: str) -> Place:
     """Folder of a run that is not whole."""
     return run_folder(EXPERIMENT, run_name(NIGHT, run))
@@ -256,7 +262,7 @@ class TestGate:
         passed, said = gate(run_of())
         assert not passed
         first, *_, why, blame, accept = said.splitlines()
-        assert first.startswith("1 of 3 configurations regressed")
+        assert first == found(Verdict.REGRESSED)
         name = World(experiment=EXPERIMENT).planned(NIGHT).configurations[0].name
         of = f"{NIGHT} {name} --experiment {EXPERIMENT}"
         assert (why, blame) == (f"isr-pipeline why {of}", f"isr-pipeline blame {of}")
@@ -388,9 +394,7 @@ class TestNote:
         end(context, failed=True)
         assert set(notes()) == {RUN, "gate"}
         assert notes()[RUN] == notes()["gate"]
-        assert notes()[RUN].startswith(
-            f"**{NIGHT} of {EXPERIMENT}: 1 of 3 configurations regressed"
-        )
+        assert notes()[RUN].startswith(f"**{NIGHT} of {EXPERIMENT}: {found(Verdict.REGRESSED)}")
         assert f"* `isr-pipeline why {NIGHT} " in notes()[RUN]
 
     def test_of_an_acceptance(self, home: Home) -> None:
@@ -445,14 +449,10 @@ class TestTold:
     """Who hears of a night's end: once, whether it was judged or failed."""
 
     @pytest.mark.parametrize(
-        ("status", "colour", "said"),
-        [
-            (Verdict.REGRESSED, "red", "1 of 3 configurations regressed"),
-            (Verdict.UNCHANGED, "green", ""),
-        ],
+        ("status", "colour"), [(Verdict.REGRESSED, "red"), (Verdict.UNCHANGED, "green")]
     )
     def test_a_judged_night(
-        self, home: Home, monkeypatch: pytest.MonkeyPatch, status: Verdict, colour: str, said: str
+        self, home: Home, monkeypatch: pytest.MonkeyPatch, status: Verdict, colour: str
     ) -> None:
         """A function of one's own and Airflow's notifiers get the line, each once."""
         monkeypatch.setenv("ISR_PIPELINE_NOTIFY", f"{__name__}:remember")
@@ -463,7 +463,7 @@ class TestTold:
         end(context, failed=not passed)
         own, airflow = TOLD
         assert airflow == f"{colour}: {own}"
-        assert own.startswith(f"{EXPERIMENT} {NIGHT}: {said}")
+        assert own.startswith(f"{EXPERIMENT} {NIGHT}: {found(status)}")
 
     def test_a_failed_night(self, home: Home) -> None:
         """The line says which task failed, and why."""

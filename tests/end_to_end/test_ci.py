@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +106,22 @@ class Runner:
         output.unlink()
         return done.returncode
 
+    def baseline(self) -> dict[str, Any]:
+        """What the home has as its baseline."""
+        shown = self.site.run("baseline", "show", "--experiment", "smoke", "--json")
+        found: dict[str, Any] = json.loads(shown)
+        return found
+
+    def after(self, home: Path) -> Runner:
+        """Another runner, which has of this one's home what the workflow caches."""
+        (kept,) = {one["with"]["path"] for one in self.steps if "cache" in one.get("uses", "")}
+        for name in (Path(line).name for line in kept.split()):
+            if (self.site.home / name).is_dir():
+                shutil.copytree(self.site.home / name, home / name)
+        variables = self.site.variables | {"ISR_PIPELINE_HOME": str(home)}
+        site = replace(self.site, home=home, variables=variables)
+        return replace(self, site=site, values=dict(self.values))
+
     def filled(self, text: str) -> str:
         """Put values in."""
         return re.sub(r"\$\{\{ ([\w.-]+) \}\}", lambda found: self.values[found[1]], text)
@@ -119,14 +135,16 @@ def runner(site: Site, tmp_path: Path, steps: list[dict[str, Any]]) -> Runner:
 
 
 @pytest.mark.slow
-def test_a_push_and_a_pull_request_that_is_red(site: Site, runner: Runner) -> None:
+def test_a_push_and_a_pull_request_that_is_red(runner: Runner, tmp_path: Path) -> None:
     """The push becomes the baseline; the request is red and its summary links the report.
 
-    A request that has nothing to be compared with is red as well, and says what to do.
+    A request that has nothing to be compared with is red as well, and says what to do. Once merged
+    it is the baseline all the same.
     """
     assert runner.step("Ask for the baseline") == 1
     assert runner.step("Run the night") == 0
     assert runner.step("Accept main") == 0
+    runner = runner.after(tmp_path / "next")
     assert runner.step("Ask for the baseline") == 0
     config = runner.folder / "config"
     shutil.copytree(REPOSITORY / "config", config)
@@ -137,5 +155,7 @@ def test_a_push_and_a_pull_request_that_is_red(site: Site, runner: Runner) -> No
     headline, _, link = (runner.folder / "summary").read_text().strip().split("\n")
     assert "without data" in headline
     assert link == "[report](https://example.org/report)"
-    shown = json.loads(site.run("baseline", "show", "--experiment", "smoke", "--json"))
-    assert shown["accepted_by"] == "somebody"
+    before = runner.baseline()
+    assert before["accepted_by"] == "somebody"
+    assert runner.step("Accept main", ISR_PIPELINE_CONFIG=str(config)) == 0
+    assert runner.baseline()["panel_digest"] != before["panel_digest"]

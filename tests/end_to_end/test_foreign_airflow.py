@@ -29,6 +29,7 @@ from isr_pipeline.night import supervisor
 from isr_pipeline.night.airflow.airflow_rest import ADMIN, ENDED, Rest, admin_password
 from isr_pipeline.night.spark.java import java_home, spark_home
 from isr_pipeline.night.stack import free_port
+from isr_pipeline.night.status import RUNS
 from tests.spark.cluster import Cluster
 from tests.test_wheel import Installed, installed, wheel
 from tools.setup import find_uv
@@ -375,7 +376,7 @@ class TestForeignAirflow:
             assert foreign.end(NIGHTLY, run_id) == "success"
             note = foreign.note(NIGHTLY, run_id)
             assert note.startswith(f"**{night} of {EXPERIMENT}: ")
-            assert "baseline accepted yet" not in note
+            assert "no baseline was accepted" not in note
         assert foreign.put_off() == 0
 
     def test_a_run_ended_by_hand(self, foreign: Foreign) -> None:
@@ -383,7 +384,8 @@ class TestForeignAirflow:
         foreign.trigger(NIGHTLY, "stopped", {"night": STOPPED})
         claims = foreign.home / "locks" / "nights" / EXPERIMENT
         wait_for((claims / f"{STOPPED}.json").is_file)
-        wait_for((foreign.home / "nights" / EXPERIMENT / STOPPED / "plan.json").is_file)
+        runs = foreign.home / "nights" / EXPERIMENT / RUNS
+        wait_for(lambda: list(runs.glob(f"{STOPPED}.*/plan.json")))
         foreign.rest.fail(NIGHTLY, "stopped")
         assert foreign.end(NIGHTLY, "stopped") == "failed"
         assert foreign.note(NIGHTLY, "stopped").endswith("stopped by hand**")
@@ -396,8 +398,10 @@ class TestForeignAirflow:
         """
         foreign.trigger(MAINTENANCE, "week", {"keep_nights": 1})
         assert foreign.end(MAINTENANCE, "week") == "success"
-        left = {one.name for one in (foreign.home / "nights" / EXPERIMENT).iterdir()}
+        folder = foreign.home / "nights" / EXPERIMENT
+        left = {one.name for one in folder.iterdir()} - {RUNS}
         assert NIGHT in left
+        assert list((folder / RUNS).glob(f"{STOPPED}.*")) == []
         assert len(left) <= 2
         assert not left & {*BACKFILLED, STOPPED}
         tasks = foreign.rest.task_instances(MAINTENANCE, "week")

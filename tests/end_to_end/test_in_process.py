@@ -10,6 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
+from isr_pipeline.night.status import KILLED, WITHOUT_VERDICT
 from tests.end_to_end.conftest import EXPERIMENT, Site
 from tests.end_to_end.test_night import digests
 
@@ -89,16 +90,18 @@ class TestStopped:
         assert site.open_ports() == []
         return started
 
-    def state(self, site: Site) -> tuple[str, str]:
-        """State and reason of the night, as listed."""
+    def later(self, site: Site) -> str:
+        """What the list says of a run since the one that is the night, which stays."""
         rows = json.loads(site.run("night", "list", "--experiment", EXPERIMENT, "--json"))
         row = next(one for one in rows if one["night"] == NIGHT)
-        return row["status"], row["reason"]
+        assert row["status"] not in WITHOUT_VERDICT
+        return str(row["reason"])
 
-    def test_ctrl_c(self, site: Site) -> None:
-        """Exit status 130, and a night that says so."""
+    def test_ctrl_c(self, site: Site, alone: dict[str, Any]) -> None:
+        """Exit status 130, and the night says so."""
+        assert alone
         assert self.start(site).interrupt() == 130
-        assert self.state(site) == ("interrupted", "stopped by hand")
+        assert self.later(site).endswith(" was interrupted: stopped by hand")
         assert site.processes() == []
         assert site.debris() == []
 
@@ -113,20 +116,19 @@ class TestStopped:
         assert writing.interrupt() == 130
         assert "2026-10-06" not in site.run("night", "list")
 
-    def test_kill_9(self, site: Site) -> None:
-        """Nobody notes it; the night is interrupted all the same, and is run again."""
+    def test_kill_9(self, site: Site, alone: dict[str, Any]) -> None:
+        """Nobody notes it; the run is interrupted all the same, and the night is run again."""
+        assert alone
         started = self.start(site)
-        assert self.state(site)[0] == "running"
+        assert self.later(site).endswith(" is under way")
         started.process.send_signal(signal.SIGKILL)
         started.process.wait()
-        assert self.state(site) == (
-            "interrupted",
-            "its run was killed; run it again to have it whole",
-        )
+        assert self.later(site).endswith(f" was interrupted: {KILLED}")
         limit = time.monotonic() + 60
         while site.processes():
             assert time.monotonic() < limit, site.processes()
             time.sleep(0.5)
         in_process(site)
+        assert self.later(site) == ""
         assert site.debris() == []
         assert psutil.pid_exists(started.process.pid) is False

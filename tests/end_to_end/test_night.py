@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from isr_pipeline.base.home import REPOSITORY
+from isr_pipeline.night.status import KILLED, RUNS
 from tests.end_to_end.conftest import EXPERIMENT, Site
 
 NIGHT = "2026-11-19"
@@ -42,6 +43,11 @@ def note(site: Site, run_id: str) -> str:
             (run_id,),
         ).fetchone()
     return str(found[0]) if found else ""
+
+
+def later(site: Site) -> str:
+    """What came of a run of the night since the one that is the night."""
+    return str(site.show(NIGHT)["later"])
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +143,15 @@ class TestInterrupted:
         assert site.processes() == []
         assert site.debris() == []
         assert dag_runs(site)[-1] == "failed"
-        assert site.show(NIGHT)["status"] == "interrupted"
+
+    def test_the_night_is_as_it_was(
+        self, site: Site, first: dict[str, Any], stopped: str
+    ) -> None:
+        """Its verdict and tables are those of the first run; a line says what came of this one."""
+        told = site.show(NIGHT)
+        assert told["status"] == first["status"]
+        assert digests(told) == digests(first)
+        assert later(site).endswith(" was interrupted: stopped by hand")
 
 
 @pytest.fixture(scope="module")
@@ -157,13 +171,14 @@ class TestOrphaned:
     """The command itself is killed: nobody is left to clean up."""
 
     def test_ends_with_it(self, site: Site, orphaned: None) -> None:
-        """No process is left, and the night says that it is not whole."""
+        """No process is left, and the night says that a run of it was killed."""
         assert site.processes() == []
-        assert site.show(NIGHT)["status"] == "interrupted"
+        assert later(site).endswith(f" was interrupted: {KILLED}")
 
     def test_is_never_resumed(self, site: Site, orphaned: None, killed: str) -> None:
         """The next run marks it as failed, removes what it wrote, and says so."""
-        assert f"night {NIGHT} of {EXPERIMENT} is there (interrupted): this run replaces" in killed
+        there = f"night {NIGHT} of {EXPERIMENT} is there (baseline)"
+        assert f"{there}: this run takes its place once it is whole" in killed
         assert re.search(rf"run manual__{NIGHT}T\S+ of isr_\w+ was killed: it is marked", killed)
         assert dag_runs(site)[-2] == "failed"
 
@@ -196,13 +211,14 @@ class TestKilled:
         assert site.processes() == []
         assert site.debris() == []
         assert dag_runs(site)[-1] == "failed"
-        assert site.show(NIGHT)["status"] == "interrupted"
+        assert " was interrupted" in later(site)
 
     def test_again_is_the_same_night(self, site: Site, first: dict[str, Any], killed: str) -> None:
         """After all three: the same digests of every table, as many MLflow runs."""
         runs = 1 + len(first["configs"])
         site.night(NIGHT)
         assert digests(site.show(NIGHT)) == digests(first)
+        assert later(site) == ""
         assert site.mlflow_runs(NIGHT) == runs
 
 
@@ -213,7 +229,7 @@ class TestBrokenShard:
     BROKEN = "2026-11-17"
 
     def test_is_red(self, site: Site, first: dict[str, Any]) -> None:
-        """The run fails, says which shard, and there is no table of outcomes to read."""
+        """The run fails, says which shard, and there is no night of that date to read."""
         over = threading.Event()
         killer = threading.Thread(target=self.kill_last_shard, args=(site, over))
         killer.start()
@@ -227,7 +243,7 @@ class TestBrokenShard:
         began = f"night {self.BROKEN} of {EXPERIMENT} has no verdict: simulate_"
         assert re.match(rf"{began}\d+ failed: .*killed", told["reason"])
         assert told["reason"] in said
-        assert set(told["tables"]) == {"scenarios"}
+        assert told["tables"] == {}
         assert dag_runs(site)[-1] == "failed"
 
     def kill_last_shard(self, site: Site, over: threading.Event) -> None:
@@ -249,7 +265,7 @@ class TestBrokenShard:
 
     def last_is_written(self, site: Site) -> bool:
         """Whether the last shard's part is being written; folders may go while one looks."""
-        parts = site.home / "tables" / "_parts"
+        parts = site.home / "tables" / RUNS
         try:
             return any(parts.glob(f"**/_writing-shard={self.last_shard(site)}-*"))
         except OSError:
@@ -259,8 +275,9 @@ class TestBrokenShard:
         """Name of the plan's last shard."""
         from isr_pipeline.experiment.plan import Plan
 
-        plan = site.home / "nights" / EXPERIMENT / self.BROKEN / "plan.json"
-        return Plan.load(plan).shards[-1].name if plan.is_file() else "not planned yet"
+        runs = site.home / "nights" / EXPERIMENT / RUNS
+        plans = list(runs.glob(f"{self.BROKEN}.*/plan.json"))
+        return Plan.load(plans[0]).shards[-1].name if plans else "not planned yet"
 
 
 class TestDamagedTable:

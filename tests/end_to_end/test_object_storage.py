@@ -98,7 +98,8 @@ class TestNight:
     def test_said(self, first: dict[str, Any]) -> None:
         """The terminal names the pages where they are."""
         assert f"report     {STORE}/nights/{EXPERIMENT}/{NIGHT}/report.html" in first["said"]
-        assert f"Data Docs  {STORE}/data_docs/{EXPERIMENT}/index.html" in first["said"]
+        assert f"Data Docs  {first['places']['data_docs']}" in first["said"]
+        assert first["places"]["data_docs"].startswith(f"{STORE}/data_docs/{EXPERIMENT}/")
 
 
 @pytest.mark.rehearsal
@@ -194,9 +195,11 @@ class TestFaults:
             server.behave()
         assert digests(there.show(NIGHT))["outcomes"] == here["outcomes"]
 
-    @pytest.mark.parametrize("forgotten", ["verdict.json", "tables/outcomes/", "tables/summary/"])
+    @pytest.mark.usefixtures("first")
+    @pytest.mark.parametrize("forgotten", ["verdict.json", "/outcomes/experiment=", "/summary/experiment="])
     def test_forgets_a_write(self, there: Site, server: Server, forgotten: str) -> None:
-        """The night is red and has one line that says so; there is no verdict."""
+        """The run is red and has one line that says so; the night stays as it was."""
+        before = there.show(NIGHT)
         server.behave(forget=forgotten)
         try:
             said = there.night(NIGHT, "--in-process", status=1)
@@ -207,7 +210,8 @@ class TestFaults:
         assert len(lines) == 1, said
         assert forgotten in lines[0]
         shown = there.show(NIGHT)
-        assert (shown["status"], shown["headline"]) == ("failed", "")
+        assert (shown["status"], shown["headline"]) == (before["status"], before["headline"])
+        assert " failed: " in shown["later"]
 
     def test_refused_on_the_way(self, there: Site, server: Server) -> None:
         """Credentials that expire during a night end it with one line, and it can be run again."""

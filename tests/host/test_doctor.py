@@ -90,8 +90,12 @@ class TestDoctor:
         shutil.copytree(REPOSITORY / "config", config)
         (config / "verdicts.yaml").write_text("ratio_min: abc\n")
         _, found = doctor(tmp_path, ISR_PIPELINE_CONFIG=str(config))
-        line = f"{config}/verdicts.yaml: ratio_min: abc; allowed: a number > 1"
-        assert found["config"] == (False, line)
+        file = config / "verdicts.yaml"
+        both = [
+            f"{file}: metrics: missing; allowed: a mapping",
+            f"{file}:1: ratio_min: abc; allowed: a number > 1",
+        ]
+        assert found["config"] == (False, "\n".join(both))
 
     def test_a_damaged_baseline(self, tmp_path: Path) -> None:
         """It is found before the night that would have no verdict, with what to do."""

@@ -102,7 +102,7 @@ class TestHanging:
     def test_a_run_of_the_last_minute_hangs_not(self) -> None:
         """Airflow takes seconds to begin one."""
         airflow = Airflow(run("new"))
-        airflow.runs[0]["queued_at"] = moment(NOW)
+        airflow.runs[0]["queued_at"] = moment(datetime.now(UTC))
         assert hanging(airflow, "isr_") == []
 
     def test_runs_of_others_are_left_out(self) -> None:

@@ -31,7 +31,13 @@ from isr_pipeline.report.tracking.trend import page
 from isr_pipeline.tables import store
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.record import ConfigVerdict, MetricVerdict, Status, load_verdict
+from isr_pipeline.verdicts.record import (
+    ConfigVerdict,
+    MetricVerdict,
+    Status,
+    accept_command,
+    load_verdict,
+)
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
 
 
@@ -392,6 +398,17 @@ class TestPinAndPrune:
         acceptance.accept("synthetic", LATER, "Bob", "second", version="1234abc")
         assert pin_baseline("synthetic") == second
         assert client.get_run(first).data.tags["baseline"] == "former"
+
+    def test_nothing_is_left_to_do_about_it(self, client: MlflowClient) -> None:
+        """Its note had the command that accepts it, and keeps the rest."""
+        parent = log_night(judged(NIGHT).plan(NIGHT), "a")
+        before = client.get_run(parent).data.tags["mlflow.note.content"].splitlines()
+        acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
+        pin_baseline("synthetic")
+        after = client.get_run(parent).data.tags["mlflow.note.content"].splitlines()
+        gone = f"* `{accept_command('synthetic', NIGHT)}`"
+        assert gone in before
+        assert after == [line for line in before if line != gone]
 
     def test_the_mark_survives_running_again(self, client: MlflowClient) -> None:
         """A baseline night that is logged again keeps its mark."""

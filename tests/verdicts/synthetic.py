@@ -23,7 +23,7 @@ from isr_pipeline.scenarios.profile import FaultProfile, Stratum
 from isr_pipeline.tables import store
 from isr_pipeline.verdicts import stages
 from isr_pipeline.verdicts.judge import facts_of
-from isr_pipeline.verdicts.record import ConfigVerdict, NightVerdict, Status
+from isr_pipeline.verdicts.record import ConfigVerdict, MetricVerdict, NightVerdict, Status
 from isr_pipeline.worlds.columns import COUNTED, EXPOSURE, METRICS, OF_THE_RUN, values_of
 
 NIGHT = "2026-11-19"
@@ -287,14 +287,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def record_with(experiment: str, status: Status) -> NightVerdict:
     """The record of a night whose first configuration has a status; all others are unchanged."""
     plan = World(experiment=experiment).planned(NIGHT)
+    having = [status, *[Status.UNCHANGED] * (len(plan.configurations) - 1)]
     configurations = tuple(
         ConfigVerdict(
             name=one.name,
             config_id=one.config_id,
-            status=Status.UNCHANGED if at else status,
-            metrics=(),
+            status=status,
+            metrics=(MetricVerdict(metric="isr_flaps_per_partition_hour", status=status),),
         )
-        for at, one in enumerate(plan.configurations)
+        for one, status in zip(plan.configurations, having, strict=True)
     )
     return NightVerdict(
         experiment=plan.experiment,

@@ -76,8 +76,8 @@ def test_one_line_names_field_value_and_what_is_allowed(wrong: dict[str, Any], l
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("flips: 1\nflips: 2\n", "flips: given twice; allowed: each key once"),
-        ("", "empty; allowed: one YAML or JSON mapping"),
+        ("flips: 1\nflips: 2\n", ":2: flips: given twice; allowed: each key once"),
+        ("", ": empty; allowed: one YAML or JSON mapping"),
     ],
 )
 def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str, line: str) -> None:
@@ -86,7 +86,7 @@ def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str, line: s
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as refusal:
         load_settings(path)
-    assert str(refusal.value) == f"{path}: {line}"
+    assert str(refusal.value) == f"{path}{line}"
 
 
 def test_a_file_is_named_as_a_person_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -499,8 +499,10 @@ def _pin(client: MlflowClient, experiment: str) -> str | None:
             client.set_tag(run.info.run_id, BASELINE_TAG, "former")
     if accepted is None or record is None:
         return None
+    tags = client.get_run(accepted).data.tags
     for name, value in {
         BASELINE_TAG: ACCEPTED,
+        NOTE_TAG: names.note_of_baseline(tags.get(NOTE_TAG, "")),
         "baseline_accepted_by": record.accepted_by,
         "baseline_accepted_at": record.accepted_at,
         "baseline_why": record.why,

@@ -129,6 +129,10 @@ def config_tags(configuration: Configuration, one: ConfigVerdict) -> dict[str, s
     }
 
 
+_TO_DO = "* `"
+"""Begins a line of a night's note that is a command."""
+
+
 def night_note(
     verdict: NightVerdict,
     values: Mapping[str, Mapping[str, float]],
@@ -153,7 +157,7 @@ def night_note(
         " · ".join(f"[{name}]({target})" for name, target in links.items()),
         "",
         *(f"* changed: {line}" for line in changed),
-        *(f"* `{command}`" for command in what_to_do(verdict)),
+        *(f"{_TO_DO}{command}`" for command in what_to_do(verdict)),
         "",
         f"| configuration | verdict | {' | '.join(map(_heading, MAIN))} |",
         "|---|---|" + "---:|" * len(MAIN),
@@ -167,6 +171,11 @@ def night_note(
     ]
     note = _filled(lines, rows)
     return "\n".join([note, *_against(verdict, reference, NOTE_CHARACTERS - 80 - len(note))])
+
+
+def note_of_baseline(note: str) -> str:
+    """A night's note once it was accepted: nothing is left to do about it."""
+    return "\n".join(line for line in note.split("\n") if not line.startswith(_TO_DO))
 
 
 def _filled(lines: list[str], rows: list[str]) -> str:
