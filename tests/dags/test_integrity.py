@@ -184,8 +184,8 @@ class TestEveryExperiment:
         found = self.read(config)
         assert found["errors"] == {
             "isr_broken_experiments.py": (
-                f"{file}:{line}: schedule: midnight; allowed: a cron expression of five fields, days of "
-                "the month up to 28, such as 0 0 * * *"
+                f"{file}:{line}: schedule: midnight; allowed: a cron expression of five fields, "
+                "days of the month up to 28, such as 0 0 * * *"
             )
         }
         assert "isr_nightly_smoke" not in found["schedules"]

@@ -196,7 +196,9 @@ class TestFaults:
         assert digests(there.show(NIGHT))["outcomes"] == here["outcomes"]
 
     @pytest.mark.usefixtures("first")
-    @pytest.mark.parametrize("forgotten", ["verdict.json", "/outcomes/experiment=", "/summary/experiment="])
+    @pytest.mark.parametrize(
+        "forgotten", ["verdict.json", "/outcomes/experiment=", "/summary/experiment="]
+    )
     def test_forgets_a_write(self, there: Site, server: Server, forgotten: str) -> None:
         """The run is red and has one line that says so; the night stays as it was."""
         before = there.show(NIGHT)
