@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -121,67 +122,103 @@ class TestEveryDag:
         assert Path(bag.dags[dag_id].fileloc) == SHIPPED / "dags" / f"{name}.py"
 
 
+Read = Callable[..., dict[str, Any]]
+
+
+READ = """
+import json, os, sys
+from pathlib import Path
+from airflow.dag_processing.dagbag import BundleDagBag
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+
+folder = Path(sys.argv[1])
+
+def read():
+    bag = BundleDagBag(folder, bundle_path=folder, bundle_name="dags-folder")
+    return {
+        "errors": bag.import_errors,
+        "paused": {one.dag_id: one.is_paused_upon_creation for one in bag.dags.values()},
+        "schedules": {
+            one.dag_id: getattr(one.timetable, "expression", None) for one in bag.dags.values()
+        },
+        "kernel": "numba" in sys.modules,
+    }
+
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        os.environ.update(json.loads(line))
+        answer = json.dumps(read())
+        print(answer, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+    print("over", flush=True)
+"""
+"""Airflow is imported once; each folder of experiments is read in a fork of it."""
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+    """A process that has Airflow and nothing of ours."""
+    own = {"AIRFLOW_HOME": str(tmp_path_factory.mktemp("airflow"))}
+    own |= {"AIRFLOW__CORE__DAGBAG_IMPORT_ERROR_TRACEBACKS": "False"}
+    with subprocess.Popen(
+        [sys.executable, "-c", READ, str(REPOSITORY / "dags")],
+        env=os.environ | own, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        yield process
+        process.communicate()
+
+
 class TestEveryExperiment:
     """A DAG for each file of `config/experiments`."""
-
-    READ = (
-        "import json, sys\n"
-        "from pathlib import Path\n"
-        "from airflow.dag_processing.dagbag import BundleDagBag\n"
-        "from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator\n"
-        "folder = Path(sys.argv[1])\n"
-        "bag = BundleDagBag(folder, bundle_path=folder, bundle_name='dags-folder')\n"
-        "json.dump({'errors': bag.import_errors,\n"
-        "  'paused': {one.dag_id: one.is_paused_upon_creation for one in bag.dags.values()},\n"
-        "  'schedules': {one.dag_id: getattr(one.timetable, 'expression', None)"
-        " for one in bag.dags.values()},\n"
-        "  'kernel': 'numba' in sys.modules}, sys.stdout)\n"
-    )
 
     @pytest.fixture
     def config(self, tmp_path: Path) -> Path:
         """A copy of the shipped experiments."""
         return Path(shutil.copytree(REPOSITORY / "config", tmp_path / "config"))
 
-    def read(self, config: Path, **variables: str) -> dict[str, Any]:
-        """What Airflow makes of the DAG folder with these experiments."""
-        own = {"AIRFLOW_HOME": str(config.parent), "ISR_PIPELINE_CONFIG": str(config)}
-        own |= {"AIRFLOW__CORE__DAGBAG_IMPORT_ERROR_TRACEBACKS": "False"}
-        done = subprocess.run(
-            [sys.executable, "-c", self.READ, str(REPOSITORY / "dags")],
-            env=os.environ | own | variables,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return found
+    @pytest.fixture
+    def read(self, reader: subprocess.Popen[str], config: Path) -> Read:
+        """What Airflow makes of the DAG folder with these experiments and some variables."""
 
-    def test_schedule_of_the_file(self, config: Path) -> None:
+        def made(**variables: str) -> dict[str, Any]:
+            assert reader.stdin is not None
+            assert reader.stdout is not None
+            reader.stdin.write(json.dumps({"ISR_PIPELINE_CONFIG": str(config), **variables}) + "\n")
+            reader.stdin.flush()
+            *_, answer = itertools.takewhile(lambda line: line != "over\n", reader.stdout)
+            found: dict[str, Any] = json.loads(answer)
+            return found
+
+        return made
+
+    def test_schedule_of_the_file(self, read: Read) -> None:
         """It is the DAG's; a DAG without one is paused, of another Airflow decides."""
-        found = self.read(config)
+        found = read()
         assert found["schedules"][NIGHTLY] == "0 0 * * *"
         assert found["schedules"]["isr_nightly_smoke"] is None
         assert found["paused"][NIGHTLY] is None
         assert found["paused"]["isr_nightly_smoke"] is True
 
-    def test_what_removes_things_is_paused(self, config: Path) -> None:
+    def test_what_removes_things_is_paused(self, read: Read) -> None:
         """Wherever it is new, until somebody switches it on."""
-        assert self.read(config)["paused"]["isr_maintenance"] is True
+        assert read()["paused"]["isr_maintenance"] is True
 
-    def test_schedule_is_switched_off(self, config: Path) -> None:
+    def test_schedule_is_switched_off(self, read: Read) -> None:
         """Where Airflow starts nothing by itself every DAG of an experiment is paused."""
-        paused = self.read(config, AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE="False")["paused"]
+        paused = read(AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE="False")["paused"]
         paused.pop("isr_baseline_accept")
         assert set(paused.values()) == {True}
 
-    def test_a_broken_file(self, config: Path) -> None:
+    def test_a_broken_file(self, config: Path, read: Read) -> None:
         """One line of a file without DAGs: Airflow hides the DAGs of a file that has an error."""
         file = config / "experiments" / "smoke.yaml"
         above, rest = file.read_text().split("seed:", 1)
         file.write_text(f"{above}schedule: midnight\nseed:{rest}")
         line = len(above.splitlines()) + 1
-        found = self.read(config)
+        found = read()
         assert found["errors"] == {
             "isr_broken_experiments.py": (
                 f"{file}:{line}: schedule: midnight; allowed: a cron expression of five fields, "
@@ -191,22 +228,22 @@ class TestEveryExperiment:
         assert "isr_nightly_smoke" not in found["schedules"]
         assert NIGHTLY in found["schedules"]
 
-    def test_a_name_that_airflow_does_not_take(self, config: Path) -> None:
+    def test_a_name_that_airflow_does_not_take(self, config: Path, read: Read) -> None:
         """It is refused as a mistake in the file is, and not by Airflow for all of them."""
         file = config / "experiments" / "smoke.yaml"
         bad = file.rename(file.with_name("smoke+.yaml"))
-        found = self.read(config)["errors"]
+        found = read()["errors"]
         assert found == {
             "isr_broken_experiments.py": f"{bad}: smoke+.yaml; allowed: a name of a-z, 0-9, . _ - "
             "(at most 60), with .yaml"
         }
 
-    def test_twenty_files_are_read_without_the_kernel(self, config: Path) -> None:
+    def test_twenty_files_are_read_without_the_kernel(self, config: Path, read: Read) -> None:
         """Airflow reads the files all day; how long it takes, `benchmarks.parsing` says."""
         folder = config / "experiments"
         for number in range(20 - len(list(folder.glob("*.yaml")))):
             shutil.copy(folder / "operators.yaml", folder / f"copy-{number}.yaml")
-        found = self.read(config)
+        found = read()
         assert len(found["schedules"]) == 22
         assert not found["kernel"]
 
