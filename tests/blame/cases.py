@@ -91,6 +91,8 @@ def case(
         after=Side("the night's code", new, versions[1], after),
         deciding=(drawn,),
         differing=(drawn,),
+        accepted="2026-11-19, 03:11",
+        tonight="2026-11-20, 03:11",
     )
 
 

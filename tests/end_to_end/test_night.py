@@ -144,9 +144,7 @@ class TestInterrupted:
         assert site.debris() == []
         assert dag_runs(site)[-1] == "failed"
 
-    def test_the_night_is_as_it_was(
-        self, site: Site, first: dict[str, Any], stopped: str
-    ) -> None:
+    def test_the_night_is_as_it_was(self, site: Site, first: dict[str, Any], stopped: str) -> None:
         """Its verdict and tables are those of the first run; a line says what came of this one."""
         told = site.show(NIGHT)
         assert told["status"] == first["status"]
