@@ -147,7 +147,8 @@ def _verdict(folder: Place, experiment: str, night: str, broken: list[str]) -> N
         Refused: it has none.
     """
     if broken:
-        raise Refused(f"night {night} of {experiment} has no verdict: {', '.join(broken)}")
+        why = "; ".join(", ".join(broken).splitlines())  # mistakes of a file have a line each
+        raise Refused(f"night {night} of {experiment} has no verdict: {why}")
     from isr_pipeline.verdicts.record import verdict_in  # noqa: PLC0415 - reads pydantic
 
     verdict = verdict_in(folder, experiment, night)

@@ -73,7 +73,7 @@ def print_night(shown: dict[str, Any]) -> None:
     title = f"night {shown['night']} of {shown['experiment']}: "
     console.print()
     console.print(Text(title, "bold") + Text(shown["status"], COLOURS.get(shown["status"], "")))
-    for line in (shown["later"], shown["headline"], shown["reason"]):
+    for line in (shown.get("later"), shown["headline"], shown["reason"]):
         if line:
             # Not wrapped: a command stays in one piece.
             console.print(Text(line), soft_wrap=True)
@@ -93,7 +93,7 @@ def print_night(shown: dict[str, Any]) -> None:
         rows = "  ".join(f"{name} {one['rows']}" for name, one in shown["tables"].items())
         console.print(Text(f"rows       {rows}"))
     _print_places(console, shown["places"])
-    for at, command in enumerate(shown["to_do"]):
+    for at, command in enumerate(shown.get("to_do", ())):
         console.print(Text(f"{'' if at else 'what to do':<11}{command}"), soft_wrap=True)
 
 

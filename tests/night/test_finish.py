@@ -43,3 +43,13 @@ def test_only_regressed_and_no_data_are_red(home: Path, status: Status, exits: i
     assert home
     assert exit_status(status) == exits
     assert read_status("smoke", NIGHT).state == str(status)
+
+
+def test_a_reason_is_one_line(home: Path) -> None:
+    """Also where a task was refused for several mistakes of a file: a list has a line a night."""
+    assert home
+    World(experiment="smoke").begun(NIGHT, RUN)
+    broken = ["plan failed: a.yaml:1: x\na.yaml:2: y"]
+    with pytest.raises(Refused):
+        life.finish("smoke", NIGHT, broken=broken, fail_on_regression=True, dag_run_id=RUN)
+    assert read_status("smoke", NIGHT).reason.endswith(" a.yaml:1: x; a.yaml:2: y")
