@@ -24,7 +24,7 @@ from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.verdicts import quantities, sentences
 from isr_pipeline.verdicts.quantities import ONE_REPLICA
-from isr_pipeline.verdicts.record import LOST, AgainstReference
+from isr_pipeline.verdicts.record import LOST, AgainstReference, Per
 from isr_pipeline.worlds.columns import MAIN
 
 SHIPPED = ("operators", "proposals", "history")
@@ -33,9 +33,13 @@ PAGES = REPOSITORY / "docs" / "project" / "experiments"
 BLOCK = re.compile(r"(?<=<!-- experiment:answer -->\n).*?(?=<!-- experiment:end -->)", re.DOTALL)
 COLUMNS = (ONE_REPLICA, LOST, *MAIN)
 READING = (
-    "Values are of the standing panel, weighted to the population of faults. Below a value stands "
-    "how it compares with the reference's, where the two differ. Rows keep the experiment's order. "
-    "The report of a night also names strata."
+    "A cell has the reference's figure and the configuration's, how they compare, and their ratio; "
+    "one figure where the two do not differ. Rows keep the experiment's order. The report of a "
+    "night also names strata."
+)
+RATIOS_ALONE = (
+    "It was asked before the figures of a year were kept, so it has ratios to the reference alone. "
+    "Rows keep the experiment's order."
 )
 NOTHING = "\nThe experiment was not asked since it last changed: `make answers` asks it.\n\n"
 
@@ -52,10 +56,7 @@ def keep(shown: dict[str, Any]) -> None:
         "scenarios": asked.panels.regression,
         "panel_digest": shown["panel_digest"],
         "against_reference": shown["against_reference"],
-        "metrics": {
-            one["name"]: {metric: one["metrics"][metric] for metric in COLUMNS}
-            for one in shown["configs"]
-        },
+        "figures": {one["name"]: one["own"] for one in shown["configs"]},
     }
     with KEPT.open("a", encoding="utf-8") as file:
         file.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -75,13 +76,13 @@ def block(experiment: str) -> str:
     line = newest(experiment)
     if line is None:
         return NOTHING
-    head = " | ".join(f"{quantities.label(one)}, {quantities.unit(one)}" for one in COLUMNS)
+    head = " | ".join(quantities.label(one) for one in COLUMNS)
     parts = (
         (
             f"Asked on {line['measured_at'][:10]} with {line['scenarios']} scenarios, on "
             f"{line['machine']}."
         ),
-        READING,
+        READING if "figures" in line else RATIOS_ALONE,
         "\n".join(
             [
                 f"| group | configuration | {head} |",
@@ -95,31 +96,41 @@ def block(experiment: str) -> str:
 
 def _rows(experiment: str, line: dict[str, Any]) -> list[str]:
     against = {
-        one["name"]: AgainstReference.model_validate(one) for one in line["against_reference"]
+        one["name"]: AgainstReference.model_validate(_with_pairs(one))
+        for one in line["against_reference"]
     }
+    own = line.get("figures") or {name: {} for name in line["metrics"]}
     rows, group = [], ""
     for one in configurations(load_experiment(experiment)):
-        if one.name not in line["metrics"]:
+        if one.name not in own:
             continue
         beside = against.get(one.name)
         name = f"`{one.name}`"
         if beside is not None and beside.weaker:
             name += f", weaker {', '.join(beside.weaker)}"
-        values = line["metrics"][one.name]
-        cells = " | ".join(_cell(metric, values[metric], beside) for metric in COLUMNS)
+        figures = own[one.name]
+        cells = " | ".join(_cell(metric, figures.get(metric), beside) for metric in COLUMNS)
         rows.append(f"| {one.group if one.group != group else ''} | {name} | {cells} |")
         group = one.group
     return rows
 
 
+def _with_pairs(kept: dict[str, Any]) -> dict[str, Any]:
+    """What was kept before comparisons had their figures: it has ratios alone."""
+    numbers = ("scenarios", "before", "after", "ratio", "low", "high")
+    for one in kept["differences"]:
+        for each in (one, *one.get("strata", ())):
+            each.setdefault("pair", {"per": Per.MIX} | {name: each[name] for name in numbers})
+    return kept
+
+
 def _cell(metric: str, value: float | None, beside: AgainstReference | None) -> str:
-    """The value, and what is said of it beside the reference where the two differ."""
+    """Both figures and what is said of them, or the one where the two do not differ."""
     found = beside.difference(metric) if beside is not None else None
-    said = quantities.amount(metric, value)
-    if found is None or not found.differing:
-        return said
-    ends, means = (found.low, found.high), (found.before, found.after)
-    return f"{said}<br>{found.word}, {sentences.how_much(metric, found.ratio, ends, means)}"
+    if found is not None and found.differing:
+        return f"{found.word}, {sentences.how_much(metric, found.pair)}"
+    per = Per.TYPICAL if quantities.is_latency(metric) else Per.YEAR
+    return "" if value is None else sentences.one_figure(metric, per, value)
 
 
 def page(experiment: str) -> Path:

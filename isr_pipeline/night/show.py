@@ -30,9 +30,9 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         ``to_do`` (commands that find the cause, and accept the night), ``began`` (of the run, in
         UTC), ``later`` (how a run since then came out that did not become the night), ``tables``
         (name -> rows and digest), ``configs`` (name, config_id, verdict, words, reason, decisions,
-        changed, params, metrics), ``changed`` (for all of them), ``stages`` (of further scenarios,
-        in order), ``scenarios_used`` (of the configuration that took most, over all its panels),
-        ``reference`` (its name), ``against_reference`` (every other configuration; see
+        changed, own figures of a year, params, metrics), ``changed`` (for all of them), ``stages``
+        (of further scenarios, in order), ``scenarios_used`` (of the configuration that took most,
+        over all its panels), ``reference`` (its name), ``against_reference`` (every other one; see
         :class:`isr_pipeline.verdicts.record.AgainstReference`), ``longer`` (what a longer panel
         would decide of that, and the command) and ``places`` (report, data_docs, mlflow). Of a
         night that never got a plan: what is known.
@@ -227,6 +227,7 @@ def _configurations(plan: Plan) -> list[dict[str, Any]]:
             "reason": reason(verdicts[one.config_id]) if one.config_id in verdicts else "",
             "decisions": _decisions(verdicts.get(one.config_id)),
             "changed": [change.as_json() for change in changes.of(one.config_id)],
+            "own": verdicts[one.config_id].own if one.config_id in verdicts else {},
             "params": dict(one.params),
             "metrics": metrics.get(one.config_id, {}),
         }
@@ -255,6 +256,7 @@ def _decisions(verdict: ConfigVerdict | None) -> dict[str, dict[str, Any]]:
             "ratio": one.ratio,
             "interval": [one.ratio_low, one.ratio_high],
             "levels": [one.low_level, one.high_level],
+            "pair": one.pair and one.pair.model_dump(mode="json"),
             "scenarios": one.scenarios,
             "traded": one.traded,
             "strata": {
@@ -264,6 +266,7 @@ def _decisions(verdict: ConfigVerdict | None) -> dict[str, dict[str, Any]]:
                     "baseline_value": part.baseline_value,
                     "ratio": part.ratio,
                     "interval": [part.ratio_low, part.ratio_high],
+                    "pair": part.pair.model_dump(mode="json"),
                     "worse": part.risen,
                     "better": part.fallen,
                     "scenarios": part.scenarios,

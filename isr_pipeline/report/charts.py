@@ -78,9 +78,9 @@ def heat(data: NightData, metric: str) -> Chart | None:
 def forest(data: NightData, metric: str) -> Chart | None:
     """Ratio of each configuration to the reference with its interval, in the experiment's order."""
     rows = [
-        (data.short[one.config_id], found.ratio, found.low, found.high)
+        (data.short[one.config_id], found.pair.ratio, found.pair.low, found.pair.high)
         for one in data.verdict.against_reference
-        if (found := one.difference(metric)) is not None and found.ratio is not None
+        if (found := one.difference(metric)) is not None and found.pair.ratio is not None
     ]
     return _ratios(rows, f"ratio to {data.plan.reference}")
 
@@ -90,11 +90,12 @@ def changed_forest(data: NightData, metric: str) -> Chart | None:
     rows = [
         (
             f"{data.short[one.config_id]} (n {found.scenarios or data.verdict.scenarios})",
-            *(found.ratio, found.ratio_low, found.ratio_high),
+            *(found.pair.ratio, found.pair.low, found.pair.high),
         )
         for one in data.verdict.configurations
         for found in one.metrics
-        if found.metric == metric and found.ratio is not None and found.discordant
+        if found.metric == metric and found.discordant and found.pair is not None
+        if found.pair.ratio is not None
     ]
     return _ratios(sorted(rows, key=lambda row: row[1]), "ratio to the baseline")
 

@@ -51,7 +51,7 @@ from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.incidents import told
 from isr_pipeline.scenarios.model import Scenario, apply, check, check_overrides
 from isr_pipeline.scenarios.patterns import PATTERNS
-from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
+from isr_pipeline.scenarios.profile import LENGTHS, Distribution, FaultProfile, Stratum
 from isr_pipeline.tables.pairs import (
     processes,
     simulate_scenario,
@@ -61,16 +61,13 @@ from isr_pipeline.verdicts.quantities import (
     OFFLINE,
     ONE_REPLICA,
     PRODUCE,
-    amount,
     label,
     load_settings,
     plain,
-    quantity,
-    unit,
-    unit_of_a_year,
 )
-from isr_pipeline.verdicts.record import LOST, AgainstReference, Difference, Word, Year
+from isr_pipeline.verdicts.record import LOST, AgainstReference, Difference, Pair, Per, Word, Year
 from isr_pipeline.verdicts.reference import against_reference
+from isr_pipeline.verdicts.sentences import NONE, unit_per
 from isr_pipeline.worlds import ready
 from isr_pipeline.worlds.columns import METRICS
 
@@ -90,9 +87,6 @@ NIGHT = "2026-01-01"
 
 ANSWERED = (LOST, ONE_REPLICA, PRODUCE, OFFLINE)
 """Metrics that have a line of their own: records first, then what producers feel."""
-
-LENGTHS = ("duration_ms", "slow_ms", "downtime_ms", "restart_after_ms")
-"""Parameters of a pattern that say how long it lasts."""
 
 POINTS = 8
 """Lengths of a curve."""
@@ -430,8 +424,7 @@ def _lengths(experiment: Experiment, parameter: str, stratum: str) -> list[int]:
     """Lengths over the whole range that the profile draws from, as far as a scenario shows them."""
     profile = experiment.profile
     drawn = profile.parameters.get(parameter) or profile.parameters_in(stratum)[parameter]
-    ends = drawn.log_uniform or drawn.uniform or [float(value) for value, _ in drawn.choice or ()]
-    low, high = max(min(ends), 1.0), min(max(ends), experiment.horizon_ms)
+    low, high = max(drawn.ends[0], 1.0), min(drawn.ends[1], experiment.horizon_ms)
     return sorted({round(one) for one in np.geomspace(low, max(low, high), POINTS)})
 
 
@@ -466,7 +459,7 @@ def lines(found: Compared) -> list[str]:
 
 def _answer(one: Difference) -> str:
     if not one.differing:
-        return f"the same in every scenario, {quantity(one.metric, one.after)}"
+        return ", ".join(filter(None, ("the same in every scenario", differences.same(one))))
     return f"{one.word}, {differences.size(one)}"
 
 
@@ -475,10 +468,10 @@ def table(found: Compared) -> list[str]:
     ordered = sorted(found.against.differences, key=lambda one: differences.place(one.metric))
     rows = [
         (
-            f"{label(one.metric)}, {_unit(one)}",
-            _value(one, one.before, one.year_before),
-            _value(one, one.after, one.year_after),
-            differences.size(one) if one.differing else "the same",
+            _named(one),
+            _value(one.pair, one.pair.before, one.year_before),
+            _value(one.pair, one.pair.after, one.year_after),
+            differences.ratio(one) if one.differing else "the same",
             f"**{one.word}**" if one.word in (Word.WORSE, Word.BETTER) else str(one.word),
             _when(found.mostly.get(one.metric)),
         )
@@ -489,16 +482,21 @@ def table(found: Compared) -> list[str]:
     return [*mark, *_markdown(head, rows), "", _how(found), *_curve_lines(found)]
 
 
-def _unit(one: Difference) -> str:
-    """Of a year where the profile counts incidents, else of a partition and hour."""
-    return unit_of_a_year(one.metric) if one.year_before else unit(one.metric)
+def _named(one: Difference) -> str:
+    """A metric with the unit of its figures, where they say something."""
+    if one.pair.per is Per.MIX:
+        return label(one.metric)
+    return f"{label(one.metric)}, {unit_per(one.metric, one.pair.per)}"
 
 
-def _value(one: Difference, rate: float, year: Year | None) -> str:
-    """A year with its interval, or the rate where there is none."""
-    if year is None:
-        return amount(one.metric, rate)
-    return f"{plain(year.value)} ({plain(year.low)} to {plain(year.high)})" if year.value else "0"
+def _value(pair: Pair, value: float, year: Year | None) -> str:
+    """One of the two figures, a year's with its interval; nothing of a mix of incidents."""
+    if not value:
+        return NONE
+    if pair.per is Per.MIX:
+        return ""
+    interval = f" ({plain(year.low)} to {plain(year.high)})" if year is not None else ""
+    return f"{plain(value)}{interval}"
 
 
 def _when(mostly: Mostly | None) -> str:

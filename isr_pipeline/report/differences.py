@@ -12,12 +12,12 @@ from isr_pipeline.verdicts.quantities import (
     VerdictSettings,
     label,
     number,
-    plain,
 )
 from isr_pipeline.verdicts.record import (
     LOST,
     AgainstReference,
     Difference,
+    Per,
     StratumDifference,
     Word,
     ask_again,
@@ -69,27 +69,40 @@ def place(metric: str) -> int:
 
 
 def size(one: Difference, called: Called = str) -> str:
-    """``0.61 × (0.52 to 0.7)`` or from none to how much, and the strata that differ from it."""
-    ends, means = (one.low, one.high), (one.before, one.after)
+    """The ratio and the figures that it is of, and the strata that differ from it."""
+    return _with(sentences.how_much(one.metric, one.pair), _beside(one, called))
+
+
+def ratio(one: Difference, called: Called = str) -> str:
+    """The same without the figures, which stand in columns of their own."""
+    return _with(sentences.ratio_of(one.pair), _beside(one, called))
+
+
+def _with(found: str, beside: str) -> str:
+    return " ".join(filter(None, (found, f"({beside})" if beside else "")))
+
+
+def _beside(one: Difference, called: Called) -> str:
+    """What else a comparison shows; every stratum that differs where no figure is of all."""
     strata = [
         _in_stratum(one.metric, each, called(each.stratum))
         for each in one.strata
-        if each.word is not one.word
+        if each.word is not one.word or one.pair.per is Per.MIX
     ]
     newly = f"newly in {', '.join(one.newly)}" if one.newly else ""
-    beside = "; ".join(filter(None, (newly, _chance(one), *strata)))
-    found = sentences.how_much(one.metric, one.ratio, ends, means)
-    return f"{found} ({beside})" if beside else found
+    calm = sentences.without_incident(one.metric, one.without_incident)
+    return "; ".join(filter(None, (newly, _chance(one), *strata, calm)))
 
 
 def _in_stratum(metric: str, one: StratumDifference, called: str) -> str:
-    means = (one.before, one.after)
-    return f"{one.word} in {sentences.stratum_change(metric, called, one.ratio, means)}"
+    said = sentences.stratum_change(metric, called, one.pair)
+    return f"{one.word} {said}" if one.pair.when else f"{one.word} in {said}"
 
 
 def _chance(one: Difference) -> str:
     """Why it is undecided with an interval on one side of 1: by chance, or it may not matter."""
-    aside = (one.low or 0.0) > 1.0 or (one.high is not None and one.high < 1.0)
+    low, high = one.pair.low, one.pair.high
+    aside = (low or 0.0) > 1.0 or (high is not None and high < 1.0)
     if one.word is not Word.UNDECIDED or not aside:
         return ""
     if one.q is not None and one.q <= RATE:
@@ -102,13 +115,22 @@ def promise(one: AgainstReference) -> str:
     said = [f"weaker {', '.join(one.weaker)}"]
     alone, lost = one.difference(ONE_REPLICA), one.difference(LOST)
     if alone is not None:
-        said.append(
-            f"a scenario acknowledges {plain(alone.after)} records while one replica alone holds "
-            f"them (reference: {plain(alone.before)})"
-        )
+        held = f"{label(ONE_REPLICA)} {_changed(alone)}"
+        said.append(held)
     if lost is not None:
-        said.append(f"loses {plain(lost.after)} (reference: {plain(lost.before)})")
+        said.append(f"{label(LOST)} {_changed(lost)}")
     return ", ".join(said)
+
+
+def _changed(one: Difference) -> str:
+    return sentences.how_much(one.metric, one.pair) if one.differing else same(one)
+
+
+def same(one: Difference) -> str:
+    """What both have where they are the same; empty of a panel whose mix says nothing of it."""
+    if one.pair.per is Per.MIX:
+        return "" if one.pair.after else sentences.NONE
+    return sentences.one_figure(one.metric, one.pair.per, one.pair.after)
 
 
 def longer(plan: Plan, against: Sequence[AgainstReference]) -> tuple[str, str]:

@@ -22,8 +22,8 @@ from plotly.offline import get_plotlyjs
 
 from isr_pipeline.report import charts, differences
 from isr_pipeline.report.names import breakable, with_short_names
-from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.record import Status
+from isr_pipeline.verdicts import quantities, sentences
+from isr_pipeline.verdicts.record import Per, Status
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
 
 HERE = Path(__file__).parent
@@ -66,6 +66,7 @@ def _environment() -> Environment:
     made.filters["breakable"] = breakable
     made.globals |= {
         "Status": Status,
+        "Per": Per,
         "amount": quantities.amount,
         "asset": asset,
         "charts_json": charts_json,
@@ -76,8 +77,13 @@ def _environment() -> Environment:
         "reason": reason,
         "reason_of_metric": reason_of_metric,
         "sentence": differences.sentence,
-        "size": differences.size,
+        "figures_of": sentences.figures_of,
+        "ratio": differences.ratio,
+        "ratio_of": sentences.ratio_of,
+        "same": differences.same,
         "times": quantities.times,
         "unit": quantities.unit,
+        "unit_per": sentences.unit_per,
+        "without_incident": sentences.without_incident,
     }
     return made

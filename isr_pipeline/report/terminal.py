@@ -17,10 +17,11 @@ from isr_pipeline.verdicts.record import (
     WORST_FIRST,
     Accepted,
     AgainstReference,
+    Per,
     accept_command,
     run_called,
 )
-from isr_pipeline.verdicts.sentences import lost_first
+from isr_pipeline.verdicts.sentences import lost_first, unit_per
 from isr_pipeline.worlds.columns import MAIN, METRICS, OF_THE_RUN
 
 if TYPE_CHECKING:
@@ -224,14 +225,17 @@ def _worst_first(configs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _configurations(configs: list[dict[str, Any]], weaker: dict[str, str]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("configuration", overflow="fold")
-    for metric in MAIN:
-        heading = f"{quantities.label(metric)}\n{quantities.unit(metric)}"
+    own = [one.get("own", {}) for one in configs]
+    told = [metric for metric in MAIN if any(metric in figures for figures in own)]
+    for metric in told:
+        per = Per.TYPICAL if quantities.is_latency(metric) else Per.YEAR
+        heading = f"{quantities.label(metric)}\n{unit_per(metric, per)}"
         table.add_column(heading, justify="right", max_width=HEADING_CHARACTERS)
     table.add_column("verdict", no_wrap=True)
     for one in configs:
         verdicts = one.get("words") or [one["verdict"] or "–"]
-        metrics = one["metrics"]
-        numbers = [quantities.amount(name, metrics.get(name)) for name in MAIN]
+        figures = one.get("own", {})
+        numbers = [quantities.plain(figures.get(name)) for name in told]
         said = Text(", ").join(Text(word, COLOURS.get(word, "")) for word in verdicts)
         mark = Text(f"\n{weaker[one['name']]}", "bold red") if one["name"] in weaker else Text()
         table.add_row(Text(one["name"]) + mark, *numbers, said)

@@ -61,6 +61,10 @@ PATTERN_SHARES = mapping_of(
 )
 
 
+LENGTHS = ("duration_ms", "slow_ms", "downtime_ms", "restart_after_ms")
+"""Parameters of a pattern that say how long it lasts."""
+
+
 class Distribution(Strict):
     """How one parameter of a fault is drawn; exactly one of the three forms is given."""
 
@@ -96,6 +100,12 @@ class Distribution(Strict):
         assert self.uniform is not None, "exactly one form is given"
         low, high = self.uniform
         return self._rounded(low + u * (high - low))
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the greatest number that it draws."""
+        drawn = self.log_uniform or self.uniform or [float(one) for one, _ in self.choice or ()]
+        return min(drawn), max(drawn)
 
     def _rounded(self, value: float) -> float:
         return round(value, self.digits) if self.digits else round(value)
@@ -160,6 +170,19 @@ class FaultProfile(Strict):
         """What happens in the scenarios of a stratum, also of one that there is no more."""
         known = self.strata.get(stratum)
         return known.called if known is not None and known.called else stratum
+
+    def drawn_in(self, stratum: str) -> str:
+        """What happens in its scenarios, and how long as drawn: ``reads hang for 20 to 60 s``."""
+        drawn = self.parameters_in(stratum)
+        lengths = [
+            end / 1_000
+            for pattern in self.strata[stratum].patterns
+            for name in LENGTHS
+            if (one := drawn.get(f"{pattern}.{name}")) is not None
+            for end in one.ends
+        ]
+        said = self.called(stratum)
+        return f"{said} for {min(lengths):.3g} to {max(lengths):.3g} s" if lengths else said
 
     @property
     def per_year(self) -> dict[Place, float]:

@@ -159,6 +159,28 @@ class PanelOutcomes:
             failed=self.failed[:, columns],
         )
 
+    def of(self, rows: Bools) -> PanelOutcomes:
+        """Some scenarios, (n,) true of those that are wanted."""
+        some = np.flatnonzero(rows)
+        ends = self.ends_ms
+
+        def kept(names: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(names[at] for at in some) if names else ()
+
+        return replace(
+            self,
+            scenario_ids=kept(self.scenario_ids),
+            weights=self.weights[some],
+            exposure_us=self.exposure_us[some],
+            strata=kept(self.strata),
+            fault_kinds=kept(self.fault_kinds),
+            values={name: matrix[some] for name, matrix in self.values.items()},
+            missing=self.missing[some],
+            failed=self.failed[some],
+            patterns=kept(self.patterns),
+            ends_ms=None if ends is None else ends[some],
+        )
+
     def divisors(self, metric: str) -> Floats:
         """(n,) what a scenario's total is divided by to get the metric's own unit."""
         row = METRICS[metric]
@@ -547,8 +569,8 @@ def intervals(
     """Intervals of every ratio, by parts of the panel.
 
     Args:
-        new: tonight's outcomes.
-        old: the baseline's.
+        new: tonight's outcomes, or some scenarios of those that were compared.
+        old: the baseline's, likewise.
         found: what `compare` made of them.
         settings: what matters, how many halves.
         levels: one-sided levels of the lower and of the upper ends of the whole panel, (M, c) or
@@ -561,7 +583,7 @@ def intervals(
     differs = distinct[~found.identical.ravel()[distinct]]
     labels = np.asarray(found.strata.labels)
     strata = range(len(found.strata.names)) if in_strata else range(0)
-    parts = [np.arange(len(labels)), *(np.flatnonzero(labels == at) for at in strata)]
+    parts = [np.arange(len(new.weights)), *(np.flatnonzero(labels == at) for at in strata)]
     low, high = np.ones((len(parts), *shape)), np.ones((len(parts), *shape))
     margin = np.zeros((len(parts), *shape))
     for index, rows in enumerate(parts):

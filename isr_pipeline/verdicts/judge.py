@@ -28,7 +28,8 @@ from isr_pipeline.verdicts.comparison import (
     standing_panel,
     unusable_pairs,
 )
-from isr_pipeline.verdicts.looks import Power, call, finite, size_of
+from isr_pipeline.verdicts.figures import own_figures
+from isr_pipeline.verdicts.looks import Power, call, size_of
 from isr_pipeline.verdicts.quantities import VerdictSettings, load_settings, rise_matters
 from isr_pipeline.verdicts.record import (
     RED,
@@ -43,7 +44,7 @@ from isr_pipeline.verdicts.record import (
 )
 from isr_pipeline.verdicts.reference import against_reference, kept_comparisons, undecided
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
-from isr_pipeline.verdicts.statistics import Floats
+from isr_pipeline.verdicts.statistics import Floats, finite
 from isr_pipeline.verdicts.unseen import last_compared
 from isr_pipeline.worlds.columns import METRICS
 
@@ -55,7 +56,17 @@ if TYPE_CHECKING:
 
 COUNTS = frozenset({"discordant", "risen", "fallen", "scenarios"})
 NOT_NUMBERS = frozenset({"metric", "status", "reason", "traded"})
-NESTED = {"seen", "further", "not_drawn", "strata", "redraws", "alone", "newly"}
+NESTED = {
+    "seen",
+    "further",
+    "not_drawn",
+    "strata",
+    "redraws",
+    "alone",
+    "newly",
+    "pair",
+    "without_incident",
+}
 """What `verdict.json` has and the `verdicts` table has not."""
 
 
@@ -84,6 +95,10 @@ def judge_night(plan: Plan) -> NightVerdict:
         configurations, power = _without_baseline(plan, tonight, settings, refusal), Power()
     else:
         configurations, power = _against(plan, tonight, baseline, settings)
+    own = own_figures(tonight, settings, plan.definition.profile)
+    configurations = tuple(
+        one.model_copy(update={"own": own[one.config_id]}) for one in configurations
+    )
     against = kept_comparisons(plan, against_reference(plan, tonight, settings), settings)
     verdict = NightVerdict(
         experiment=plan.experiment,
@@ -161,7 +176,9 @@ def _against(
     if ids:
         new = tonight.select(ids)
         old = baseline_panel(baseline, "regression", tuple(partners.values()))
-        called, power = call(new, old, settings, allowed=allowed(plan, settings))
+        called, power = call(
+            new, old, settings, allowed=allowed(plan, settings), profile=plan.definition.profile
+        )
         update = {"scenarios": len(new.scenario_ids)}
         for index, metrics in enumerate(called):
             counted = tuple(one.model_copy(update=update) for one in metrics)

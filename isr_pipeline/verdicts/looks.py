@@ -23,6 +23,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,6 +37,7 @@ from isr_pipeline.verdicts.comparison import (
     intervals,
     paired_columns,
 )
+from isr_pipeline.verdicts.figures import Pairs, pairs
 from isr_pipeline.verdicts.quantities import (
     Size,
     VerdictSettings,
@@ -59,10 +61,14 @@ from isr_pipeline.verdicts.statistics import (
     Rejectable,
     benjamini_hochberg,
     discordant_needed,
+    finite,
     holm,
     rejectable,
 )
 from isr_pipeline.worlds.columns import METRICS
+
+if TYPE_CHECKING:
+    from isr_pipeline.scenarios.profile import FaultProfile
 
 At = tuple[int, int]
 
@@ -117,6 +123,7 @@ def call(
     *,
     share: float = 1.0,
     allowed: frozenset[tuple[str, str]] = frozenset(),
+    profile: FaultProfile | None = None,
 ) -> tuple[list[tuple[MetricVerdict, ...]], Power]:
     """Judge a panel: column j of ``new`` against column j of ``old``.
 
@@ -127,12 +134,13 @@ def call(
         share: of the settings' error levels, of each of the three questions (worse, better, a
             rise ruled out), that this look may use, for who looks more than once.
         allowed: (metric, config_id) of what must never happen in other configurations.
+        profile: counted in the cluster, for the figures of a year; None: nobody counts incidents.
 
     Returns:
         the metrics' verdicts of each configuration, before any further scenarios; and what could
         have been found.
     """
-    look = _look(new, old, settings, share)
+    look = _look(new, old, settings, share, profile)
     never = _newly(new, old, look.found.metrics, allowed)
     had = {name: found & (old.values[name] > 0) for name, found in never.items()}
     called = [
@@ -147,7 +155,13 @@ def call(
     return called, Power(look.worse.able.needed, look.worse.able.count)
 
 
-def _look(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings, share: float) -> _Look:
+def _look(
+    new: PanelOutcomes,
+    old: PanelOutcomes,
+    settings: VerdictSettings,
+    share: float,
+    profile: FaultProfile | None,
+) -> _Look:
     found = compare(new, old, settings, share)
     worse = _corrected(found.worse, found, share * settings.suspicion_rate)
     better = _corrected(found.better, found, share * settings.false_discovery_rate)
@@ -166,6 +180,7 @@ def _look(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings, sha
         for name in found.metrics
     ]
     judged = paired_columns(new, old, settings).as_judged(new.weights)
+    ends = intervals(new, old, found, settings, (low, high))
     return _Look(
         settings=settings,
         found=found,
@@ -174,7 +189,8 @@ def _look(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings, sha
         worse_in=_corrected(found.worse, found, share * within),
         plain=plain,
         levels=(low, high),
-        ends=intervals(new, old, found, settings, (low, high)),
+        ends=ends,
+        pairs=pairs((new, old), found, ends, (low, high), settings, profile),
         scenario_ids=new.scenario_ids,
         judged=judged.reshape(-1, *found.worse.shape) / np.array(divisors)[:, None],
     )
@@ -250,6 +266,7 @@ class _Look:
         plain: level of what no correction applies to.
         levels: (M, c) one-sided levels of lower and upper ends.
         ends: the intervals.
+        pairs: the figures that are printed, metric by metric.
         scenario_ids: n of them.
         judged: (n, M, c) each scenario's part of the change of the mean, in the metric's own unit,
             or of the mean logarithm.
@@ -263,6 +280,7 @@ class _Look:
     plain: float
     levels: tuple[Floats, Floats]
     ends: Intervals
+    pairs: list[Pairs]
     scenario_ids: tuple[str, ...]
     judged: Floats
 
@@ -302,6 +320,8 @@ class _Look:
             p=float((found.worse if rises else found.better)[at]) if differs else None,
             q=float((self.worse if rises else self.better).q[at]) if differs else None,
             strata=strata,
+            pair=self.pairs[at[0]].whole[at[1]],
+            without_incident=self.pairs[at[0]].without_incident[at[1]],
         )
 
     def _seen(self, at: At, strata: tuple[StratumVerdict, ...], newly: int, *, had: bool) -> Seen:
@@ -326,6 +346,7 @@ class _Look:
             newly=newly,
             had=had,
             traded=self._traded(at),
+            pair=self.pairs[at[0]].whole[at[1]],
         )
 
     def _finding(self, at: At, *, hurt: bool, never: bool) -> Finding:
@@ -402,6 +423,7 @@ class _Look:
                     ratio_low=1.0 if same else finite(self.ends.low[1 + index][at]),
                     ratio_high=1.0 if same else finite(self.ends.high[1 + index][at]),
                     p=float((within.worse if size.rises else within.better)[place]),
+                    pair=self.pairs[at[0]].in_strata[index][at[1]],
                 )
             )
         return tuple(verdicts)
@@ -468,11 +490,6 @@ def size_of(metric: MetricVerdict | StratumVerdict, name: str) -> Size:
     assert metric.value is not None, "it was compared"
     assert metric.baseline_value is not None, "it was compared"
     return Size.of(name, metric.value, metric.baseline_value, metric.ratio)
-
-
-def finite(number: float) -> float | None:
-    """The number, or None where there is none that JSON has."""
-    return float(number) if math.isfinite(number) else None
 
 
 # -- looks at more and more scenarios -------------------------------------------------------------
@@ -592,6 +609,7 @@ def call_open(
     look: Look,
     kept: float = 1.0,
     allowed: frozenset[tuple[str, str]] = frozenset(),
+    profile: FaultProfile | None = None,
 ) -> list[tuple[MetricVerdict, ...]]:
     """Call every open metric again by what a look sees.
 
@@ -608,9 +626,10 @@ def call_open(
         kept: share of the configurations of the first look that are still open. Those that are
             not were chosen by what was seen, and still count in the correction.
         allowed: (metric, config_id) of what must never happen in other configurations.
+        profile: see :func:`call`.
     """
     here = look.settings(settings, kept)
-    again, _ = call(new, old, here, share=look.share, allowed=allowed)
+    again, _ = call(new, old, here, share=look.share, allowed=allowed, profile=profile)
     by = _Looked(look, look.share * here.suspicion_rate, Counter(new.strata), settings)
     return [
         tuple(
@@ -693,11 +712,13 @@ def _never_again(before: MetricVerdict, seen: MetricVerdict, by: _Looked) -> Met
     if rise_matters(size, by.settings):
         none = Seen(finding=Finding.NONE_LEAVES_OPEN, scenarios=count)
         return before.model_copy(update={"status": Status.UNDECIDED, "further": none})
+    high = finite(size.ratio)
     return seen.model_copy(
         update={
             "status": Status.OK,
             "seen": Seen(finding=Finding.NONE_RULES_OUT, scenarios=count),
-            "ratio_high": size.ratio if math.isfinite(size.ratio) else None,
+            "ratio_high": high,
+            "pair": seen.pair and seen.pair.model_copy(update={"high": high}),
             "high_level": by.look.share * ONE_SIDED,
             "scenarios": count,
             "alone": before.alone,

@@ -124,11 +124,6 @@ def unit(metric: str) -> str:
     return METRICS[metric].unit.words
 
 
-def unit_of_a_year(metric: str) -> str:
-    """The unit of its total in a year: ``partition-minutes a year``."""
-    return f"{METRICS[metric].unit.year} a year"
-
-
 def in_unit(metric: str) -> float:
     """What a stored value is multiplied with to have the unit in words."""
     return METRICS[metric].unit.factor
@@ -194,14 +189,6 @@ class Size:
     def rises(self) -> bool:
         """Whether it got worse, by however little."""
         return self.ratio > 1.0 if is_latency(self.metric) else self.value > self.before
-
-    def __str__(self) -> str:
-        """``1.32 ×`` or, where there is no ratio, ``none to 0.0042 % of time``."""
-        if is_latency(self.metric):
-            return f"{times(self.ratio)} in the scenarios' geometric mean"
-        if self.before == 0.0:
-            return f"none to {quantity(self.metric, self.value)}"
-        return times(self.value / self.before)
 
 
 def is_latency(metric: str) -> bool:

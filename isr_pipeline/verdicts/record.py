@@ -24,7 +24,7 @@ from isr_pipeline.base.storage.places import Place
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
 
-FORMAT = 4
+FORMAT = 5
 """Number of the format of verdict.json: one more when an older one cannot be read any more."""
 
 
@@ -116,6 +116,47 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
 
 
+class Per(StrEnum):
+    """What the two figures of a comparison are of."""
+
+    YEAR = "a year"
+    """All incidents of a year, or those of a stratum."""
+
+    TYPICAL = "in a typical scenario"
+    """The geometric mean of a latency with its floor."""
+
+    SCENARIO = "a scenario"
+    """The mean of a total over the scenarios of a stratum."""
+
+    MIX = "mix"
+    """The mean over a panel whose mix says nothing of how often things happen: told by no one."""
+
+
+class Pair(_Record):
+    """The two figures that a ratio is of, with the ratio: what is printed of a comparison.
+
+    Attributes:
+        per: what the figures are of.
+        scenarios: that both have in them.
+        before, after: in the unit that :func:`isr_pipeline.verdicts.quantities.unit_per` names.
+        ratio: after over before; None from zero.
+        low, high: ends of its interval; None where there is none.
+        hit: partitions that a scenario keeps from taking acks=all produce, before and after; None
+            unless ``per`` says a scenario, and the metric is how long they do.
+        when: what happens in its scenarios, and how long; empty unless ``per`` says a scenario.
+    """
+
+    per: Per
+    scenarios: int
+    before: float
+    after: float
+    ratio: float | None
+    low: float | None = None
+    high: float | None = None
+    hit: tuple[float, float] | None = None
+    when: str = ""
+
+
 class StratumVerdict(_Record):
     """One metric of one configuration in one stratum.
 
@@ -130,6 +171,7 @@ class StratumVerdict(_Record):
         ratio_low: its ends, each one-sided at 5 %; ``ratio_high``: likewise.
         p: one-sided p-value of the direction that was found, of this stratum alone.
         p_confirm: likewise on further scenarios, if there were any.
+        pair: what is printed of it.
     """
 
     stratum: str
@@ -145,6 +187,7 @@ class StratumVerdict(_Record):
     ratio_high: float | None = None
     p: float | None = None
     p_confirm: float | None = None
+    pair: Pair
 
 
 class Redraw(_Record):
@@ -217,6 +260,7 @@ class Seen(_Record):
         newly: scenarios in which it newly happens, of what must never happen.
         had: whether some of these had a tenth of it, or less, but not none.
         traded: if it is.
+        pair: what is printed of it.
     """
 
     finding: Finding
@@ -235,6 +279,7 @@ class Seen(_Record):
     newly: int = 0
     had: bool = False
     traded: Traded | None = None
+    pair: Pair | None = None
 
     def on(self, scenarios: int, *, confirms: bool = False) -> Seen:
         """The same, seen on so many further scenarios."""
@@ -275,6 +320,9 @@ class MetricVerdict(_Record):
         scenarios: how many are behind all these numbers.
         strata: the same in each stratum; empty if nothing was compared or nothing differs.
         redraws: other phases of scenarios in which it newly happened, of what must never happen.
+        pair: what is printed of it; None if nothing was compared.
+        without_incident: of what the cluster has of it in scenarios that stand for no incident;
+            None if it has nothing there.
     """
 
     metric: str
@@ -304,6 +352,8 @@ class MetricVerdict(_Record):
     scenarios: int | None = None
     strata: tuple[StratumVerdict, ...] = ()
     redraws: tuple[Redraw, ...] = ()
+    pair: Pair | None = None
+    without_incident: Pair | None = None
 
     @property
     def is_open(self) -> bool:
@@ -333,6 +383,8 @@ class ConfigVerdict(_Record):
         changed: outcome columns that are not bit-identical though every tested one is.
         stopped: why no further scenarios are simulated for it though something is open; empty if
             they are, as long as the budget says so.
+        own: metric -> its figure on the standing panel: of a year, or of a typical scenario; those
+            that have neither, or that a pair is missing for, are left out.
     """
 
     name: str
@@ -343,6 +395,7 @@ class ConfigVerdict(_Record):
     not_compared: NotCompared | None = None
     changed: tuple[str, ...] = ()
     stopped: str = ""
+    own: dict[str, float] = {}
 
     @property
     def is_open(self) -> bool:
@@ -400,6 +453,7 @@ class _Beside(_Record):
         ratio: of the two, of a latency the geometric mean of the scenarios' ratios; None from zero.
         low: lower end of the ratio's interval, one-sided at 5 %, or at what the correction left if
             it is called worse; None where there is none. ``high``: likewise, if called better.
+        pair: what is printed of it.
     """
 
     word: Word
@@ -409,6 +463,7 @@ class _Beside(_Record):
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
+    pair: Pair
 
 
 class StratumDifference(_Beside):
@@ -457,6 +512,7 @@ class Difference(_Beside):
         strata: those in which it is better or worse.
         year_before: a year of the reference; None where nobody counts incidents, or a sum of the
             metric means nothing. ``year_after``: of the configuration.
+        without_incident: see :class:`MetricVerdict`.
     """
 
     metric: str
@@ -467,6 +523,7 @@ class Difference(_Beside):
     strata: tuple[StratumDifference, ...] = ()
     year_before: Year | None = None
     year_after: Year | None = None
+    without_incident: Pair | None = None
 
 
 class AgainstReference(_Record):

@@ -44,6 +44,7 @@ from isr_pipeline.verdicts.record import (
     AgainstReference,
     Difference,
     MetricVerdict,
+    Pair,
     Status,
     StratumDifference,
     StratumVerdict,
@@ -189,7 +190,7 @@ def _compared(
         return {}
     settings = held_alike(settings)
     new, old = panel.select(ids), panel.select((reference,) * len(ids))
-    called, _ = call(new, old, settings, share=share)
+    called, _ = call(new, old, settings, share=share, profile=profile)
     level = share * settings.false_discovery_rate
     found = years(panel.select((reference, *ids)), tuple(settings.metrics), profile)
     return {
@@ -244,6 +245,8 @@ def _difference(
         strata=tuple(_in_stratum(each) for each in one.strata if each.status in OF_STRATA),
         year_before=of_years[0],
         year_after=of_years[1],
+        pair=_told(one),
+        without_incident=one.without_incident,
     )
 
 
@@ -257,7 +260,13 @@ def _in_stratum(one: StratumVerdict) -> StratumDifference:
         ratio=one.ratio,
         low=one.ratio_low,
         high=one.ratio_high,
+        pair=one.pair,
     )
+
+
+def _told(one: MetricVerdict) -> Pair:
+    assert one.pair is not None, "it was compared"
+    return one.pair
 
 
 def _word(one: MetricVerdict, size: Size, level: float, settings: VerdictSettings) -> Word:
@@ -322,7 +331,7 @@ def scenarios_needed(one: MetricVerdict, scenarios: int, settings: VerdictSettin
     return unit * math.ceil(wanted / unit)
 
 
-KEPT_FORMAT = 1
+KEPT_FORMAT = 2
 """Number of the format of kept comparisons: one more when older ones cannot be read any more."""
 
 DRAWN_FROM = frozenset({"seed", "cluster", "profile", "horizon_ms", "warmup_ms", "budget"})

@@ -12,12 +12,9 @@ from itertools import accumulate, groupby
 
 from isr_pipeline.base.files.words import counted
 from isr_pipeline.verdicts.quantities import (
-    Size,
-    amount,
-    is_latency,
     label,
     number,
-    quantity,
+    plain,
     times,
 )
 from isr_pipeline.verdicts.record import (
@@ -28,6 +25,8 @@ from isr_pipeline.verdicts.record import (
     Finding,
     MetricVerdict,
     NightVerdict,
+    Pair,
+    Per,
     Redraw,
     Seen,
     Status,
@@ -41,6 +40,8 @@ SAID_WORSE = (Status.REGRESSED, Status.SUSPECT)
 IDENTICAL = "bit-identical outcomes"
 NAMED_MAX = 3
 """Configurations that a headline names, and metrics that it names of each."""
+
+NONE = "none"
 
 NOT_RULED_OUT = "and a rise that matters is not ruled out"
 
@@ -157,63 +158,110 @@ def worse_of(configurations: Sequence[ConfigVerdict]) -> list[str]:
 def change(one: MetricVerdict) -> str:
     """How much a metric changed, and the strata that are called as it is.
 
-    ``ISR flaps 1.23 × (1.1 to 1.48), 96 scenarios; in the stratum quiet 2 ×``.
+    ``ISR flaps 1.23 × (1.1 to 1.48) from 3 to 3.69 events a year, 96 scenarios; in the stratum
+    isr-churn 2 × from 0.4 to 0.8 events a year``.
     """
-    ends, means = (one.ratio_low, one.ratio_high), (one.baseline_value, one.value)
-    said = how_much(one.metric, one.ratio, ends, means)
+    said = "" if one.pair is None else how_much(one.metric, one.pair)
     of = "" if one.scenarios is None else f", {counted(one.scenarios, 'scenario')}"
     same = [_in_stratum(one.metric, part) for part in one.strata if part.status is one.status]
-    where = "stratum" if len(same) == 1 else "strata"
-    strata = f"; in the {where} {' and '.join(same)}" if same else ""
-    return f"{label(one.metric)} {said}{of}{strata}"
+    where = "in the stratum " if len(same) == 1 else "in the strata "
+    if any(part.pair.when for part in one.strata):
+        where = ""
+    strata = f"; {where}{' and '.join(same)}" if same else ""
+    beside = without_incident(one.metric, one.without_incident)
+    return f"{label(one.metric)} {said}{of}{strata}{f'; {beside}' if beside else ''}"
 
 
-def how_much(
-    metric: str,
-    ratio: float | None,
-    ends: tuple[float | None, float | None],
-    means: tuple[float | None, float | None],
-) -> str:
-    """``1.23 × (1.1 to 1.48)``; what comes from none, or is gone, has its size in place of a ratio.
+def how_much(metric: str, pair: Pair) -> str:
+    """``1.23 × (1.1 to 1.48) from 3 to 3.69 events a year``; from none, and to none, have no ratio.
 
     What is gone has no interval: that none of so many scenarios has any proves no zero.
+    """
+    found, said = ratio_of(pair), figures_of(metric, pair)
+    if not said:
+        return found or ("from none" if pair.after else "to none" if pair.before else NONE)
+    return f"{found} from {said}" if found else said if said == NONE else f"from {said}"
+
+
+def ratio_of(pair: Pair) -> str:
+    """``1.23 × (1.1 to 1.48)``; empty where one of the figures is none."""
+    if not pair.before or not pair.after or pair.ratio is None:
+        return ""
+    return f"{times(pair.ratio)} ({number(pair.low)} to {number(pair.high)})"
+
+
+def figures_of(metric: str, pair: Pair, *, unit: bool = True) -> str:
+    """The two figures that a ratio is of: ``3.11 to 2.93 partition-minutes a year``.
 
     Args:
         metric: its name.
-        ratio: of the two; None from zero.
-        ends: of the ratio's interval.
-        means: before and after.
+        pair: the comparison.
+        unit: False where it stands at the head of a column.
+
+    Returns:
+        nothing of a panel whose mix says nothing of a year.
     """
-    before, after = means
-    if ratio is None:
-        return f"from none to {quantity(metric, after)}"
-    if ratio == 0:
-        return f"from {quantity(metric, before)} to none"
-    return f"{times(ratio)} ({number(ends[0])} to {number(ends[1])})"
+    if pair.per is Per.MIX:
+        return ""
+    if pair.hit is not None and all(
+        bool(value) == bool(partitions)
+        for value, partitions in zip((pair.before, pair.after), pair.hit, strict=True)
+    ):
+        return _hit(pair, pair.hit)
+    sides = [plain(one) if one else NONE for one in (pair.before, pair.after)]
+    if sides == [NONE, NONE]:
+        return NONE
+    words = f" {unit_per(metric, pair.per)}" if unit else ""
+    if pair.after:
+        return f"{sides[0]} to {sides[1]}{words}"
+    return f"{sides[0]}{words} to {NONE}"
+
+
+def _hit(pair: Pair, hit: tuple[float, float]) -> str:
+    """``7 partitions that refuse producers for 22 s to 9 for 24 s``."""
+    sides = [
+        f"{plain(partitions)} partitions that refuse producers for {plain(seconds / partitions)} s"
+        if partitions
+        else NONE
+        for partitions, seconds in zip(hit, (pair.before, pair.after), strict=True)
+    ]
+    return NONE if sides == [NONE, NONE] else " to ".join(sides)
+
+
+def one_figure(metric: str, per: Per, value: float) -> str:
+    """One of the two figures, with its unit: ``2.93 partition-minutes a year``."""
+    return f"{plain(value)} {unit_per(metric, per)}" if value else NONE
+
+
+def unit_per(metric: str, per: Per) -> str:
+    """The unit of the two figures: ``partition-minutes a year``, ``ms in a typical scenario``."""
+    unit = METRICS[metric].unit
+    return f"{unit.year if per is Per.YEAR else unit.total} {per}"
+
+
+def without_incident(metric: str, pair: Pair | None) -> str:
+    """What a cluster has of a metric in scenarios without an incident; empty if nothing."""
+    return "" if pair is None else f"without an incident from {figures_of(metric, pair)}"
 
 
 def _in_stratum(metric: str, part: StratumVerdict) -> str:
-    return stratum_change(metric, part.stratum, part.ratio, (part.baseline_value, part.value))
+    return stratum_change(metric, part.stratum, part.pair)
 
 
-def stratum_change(
-    metric: str, stratum: str, ratio: float | None, means: tuple[float | None, float | None]
-) -> str:
-    """``isr-churn 2 ×, from 6.1 to 12.2 a partition and hour``; a latency has no such means.
+def stratum_change(metric: str, called: str, pair: Pair) -> str:
+    """``isr-churn 2 × from 6.1 to 12.2 events a year``.
+
+    Where nobody counts incidents: ``when a disk stalls for 20 to 60 s: 1.2 × from …``.
 
     Args:
         metric: its name.
-        stratum: its name.
-        ratio: of the two; None from zero.
-        means: before and after.
+        called: what the stratum is called.
+        pair: the comparison in it.
     """
-    before, after = means
-    if ratio is None:
-        return f"{stratum} from none to {quantity(metric, after)}"
-    if ratio == 0:
-        return f"{stratum} to none"
-    sizes = f", from {amount(metric, before)} to {quantity(metric, after)}"
-    return f"{stratum} {times(ratio)}{'' if is_latency(metric) else sizes}"
+    name = f"when {pair.when}:" if pair.when else called
+    figures = figures_of(metric, pair)
+    said = f"from {figures}" if figures != NONE else NONE
+    return f"{name} {times(pair.ratio)} {said}" if pair.ratio and pair.before else f"{name} {said}"
 
 
 def in_order(metrics: Iterable[MetricVerdict]) -> list[MetricVerdict]:
@@ -337,8 +385,7 @@ def _seen(metric: str, seen: Seen, *, awaits: bool = False) -> str:
 
 def _clause(metric: str, seen: Seen) -> str:
     """What a look finds, with the numbers that it follows from."""
-    change = Size.of(metric, seen.value, seen.baseline_value, seen.ratio)
-    size = f"{change}{_interval(seen)}"
+    size = "" if seen.pair is None else how_much(metric, seen.pair)
     match seen.finding:
         case Finding.IDENTICAL:
             return IDENTICAL
@@ -368,20 +415,11 @@ def _clause(metric: str, seen: Seen) -> str:
             return f"{size}; not significant (q {seen.q:.2g}), {NOT_RULED_OUT}"
 
 
-def _interval(seen: Seen) -> str:
-    """`` (1.1 to 1.6)``, where there is a ratio."""
-    if seen.ratio is None:
-        return ""
-    low, high = ("…" if end is None else f"{end:.3g}" for end in (seen.ratio_low, seen.ratio_high))
-    return f" ({low} to {high})"
-
-
 def _in(metric: str, strata: tuple[StratumVerdict, ...]) -> str:
     """``, in isr-churn 2 × (14 of 14 worse)``."""
     said = []
     for one in strata:
-        ratio = f"none to {quantity(metric, one.value)}"
-        if one.ratio is not None:
-            ratio = times(one.ratio)
-        said.append(f"{one.stratum} {ratio} ({one.risen} of {one.scenarios} worse)")
-    return f", in {', '.join(said)}" if said else ""
+        worse = f"{one.risen} of {one.scenarios} worse"
+        said.append(f"{stratum_change(metric, one.stratum, one.pair)} ({worse})")
+    within = "" if any(one.pair.when for one in strata) else "in "
+    return f", {within}{', '.join(said)}" if said else ""

@@ -306,6 +306,7 @@ def _decided(
         look=look,
         kept=len(new.config_ids) / first,
         allowed=judge.allowed(plan, settings),
+        profile=plan.definition.profile,
     )
     for one, metrics in zip(before, called, strict=True):
         decided[one.config_id] = one.with_metrics(metrics)

@@ -448,6 +448,11 @@ def discordant_needed(tests: int, q: float) -> int:
     return math.ceil(math.log2(max(tests, 1) / q) - 1e-12)
 
 
+def finite(number: float) -> float | None:
+    """The number, or None where there is none that JSON has."""
+    return float(number) if math.isfinite(number) else None
+
+
 def ratio(new: Floats, old: Floats) -> Floats:
     """Quotient new / old; 1 where both are zero, inf from zero."""
     with np.errstate(divide="ignore", invalid="ignore"):

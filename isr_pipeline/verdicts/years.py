@@ -125,6 +125,24 @@ def kinds_of(panel: PanelOutcomes, profile: FaultProfile) -> list[str | None]:
     return [kinds.get(place) for place in panel.places]
 
 
+def incidents_of(panel: PanelOutcomes, profile: FaultProfile) -> Floats | None:
+    """(n,) how many incidents a year each scenario stands for, 0 of one that is no incident.
+
+    Args:
+        panel: see :func:`years`.
+        profile: likewise.
+
+    Returns:
+        None where no scenario stands for any.
+    """
+    counts = np.array([one is not None for one in kinds_of(panel, profile)], dtype=float)
+    if not counts.any():
+        return None
+    drawn = set(panel.places)
+    every = math.fsum(count for place, count in profile.per_year.items() if place in drawn)
+    return np.asarray(panel.weights * counts * (every / math.fsum(panel.weights * counts)))
+
+
 def undrawn(panel: PanelOutcomes, profile: FaultProfile) -> dict[Place, float]:
     """Incidents a year that no scenario of the panel stands for, by stratum and pattern.
 
@@ -160,19 +178,20 @@ def _summed(
         profile: says which scenarios stand for how many incidents.
         kinds: of incidents.
     """
-    of = kinds_of(panel, profile)
-    here = np.array([one in kinds for one in of])
-    if not totals or not here.any():
+    here = np.array([one in kinds for one in kinds_of(panel, profile)])
+    incidents = incidents_of(panel, profile)
+    if not totals or incidents is None or not here.any():
         return []
-    drawn = set(panel.places)
-    per_year = {place: count for place, count in profile.per_year.items() if place in drawn}
-    of_any = panel.weights[[one is not None for one in of]]
-    incidents = panel.weights * (math.fsum(per_year.values()) / math.fsum(of_any))
     each, one = len(here) * np.where(here, incidents, 0.0), np.ones(len(here))
     samples = [Sample(each * total, one) for total in totals]
     draws = resampled(_drawn_anew(panel), SEED, RESAMPLES, samples)
     ends = np.nanquantile(draws, (ONE_SIDED, 1.0 - ONE_SIDED), axis=1)
-    counted = math.fsum(count for place, count in per_year.items() if profile.kinds[place] in kinds)
+    drawn = set(panel.places)
+    counted = math.fsum(
+        count
+        for place, count in profile.per_year.items()
+        if place in drawn and profile.kinds[place] in kinds
+    )
     return [
         Year(incidents=counted, value=sample.value(), low=float(low), high=float(high))
         for sample, low, high in zip(samples, *ends, strict=True)

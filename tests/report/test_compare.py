@@ -29,7 +29,7 @@ from isr_pipeline.verdicts.quantities import (
     UNDER_MIN,
     load_settings,
 )
-from isr_pipeline.verdicts.record import AgainstReference, Difference, Word
+from isr_pipeline.verdicts.record import AgainstReference, Difference, Per, Word
 from isr_pipeline.verdicts.reference import against_reference
 from tests.approved import Approved
 
@@ -58,7 +58,10 @@ def difference(metric: str, word: Word, **more: object) -> Difference:
         "metric": metric, "word": word, "scenarios": 200, "differing": 40, "before": 0.01,
         "after": 0.02, "ratio": 2.0, "low": 1.8, "high": 2.2,
     }  # fmt: skip
-    return Difference.model_validate(given | more)
+    given |= more
+    given["after"] = 0.01 * float(str(given["ratio"]))
+    sides = {name: given[name] for name in ("before", "after", "ratio", "low", "high")}
+    return Difference.model_validate({"pair": {"per": Per.YEAR, "scenarios": 200, **sides}} | given)
 
 
 def found(

@@ -20,6 +20,8 @@ from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, ONE_REPLICA, PRODUC
 from isr_pipeline.verdicts.record import (
     AgainstReference,
     Difference,
+    Pair,
+    Per,
     StratumDifference,
     Word,
     Year,
@@ -56,7 +58,9 @@ def one(metric: str, word: Word, ratio: float | None, **more: object) -> Differe
         "after": 0.01 * (ratio or 1.0), "ratio": ratio, "low": ratio and 0.9 * ratio,
         "high": ratio and 1.1 * ratio, **more,
     }  # fmt: skip
-    return Difference.model_validate(given)
+    sides = {name: given[name] for name in ("before", "after", "ratio", "low", "high")}
+    per = Per.TYPICAL if metric == LATENCY else Per.YEAR
+    return Difference.model_validate({"pair": {"per": per, "scenarios": 200, **sides}, **given})
 
 
 class TestSentence:
@@ -83,7 +87,15 @@ class TestSentence:
         """A stratum that says otherwise is told; an interval beside 1 says why it is undecided."""
         strata = [
             StratumDifference(
-                stratum=name, word=word, scenarios=9, before=0.1, after=0.1 * ratio, ratio=ratio
+                stratum=name,
+                word=word,
+                scenarios=9,
+                before=0.1,
+                after=0.1 * ratio,
+                ratio=ratio,
+                pair=Pair(
+                    per=Per.TYPICAL, scenarios=9, before=100.0, after=100.0 * ratio, ratio=ratio
+                ),
             )
             for name, word, ratio in (("calm", Word.BETTER, 0.5), ("isr-churn", Word.WORSE, 3.0))
         ]
@@ -146,7 +158,7 @@ class TestShown:
         print_night(shown)
         printed = capsys.readouterr().out
         page = render(read_night(plan)).replace("<wbr>", "").replace("</strong>", "")
-        note = names.night_note(load_verdict("synthetic", NIGHT), {}, {}, (), "today")
+        note = names.night_note(load_verdict("synthetic", NIGHT), {}, (), "today")
         for one in against:
             said = differences.sentence(one)
             assert f"{one.name}: {said}" in printed
@@ -188,7 +200,7 @@ class TestShown:
         self.plan()
         print_night(show("synthetic", NIGHT))
         assert capsys.readouterr().out.count("weaker min.insync.replicas") == 2
-        note = names.night_note(load_verdict("synthetic", NIGHT), {}, {}, (), "today")
+        note = names.night_note(load_verdict("synthetic", NIGHT), {}, (), "today")
         assert "| other 🔴 weaker min.insync.replicas" in note
 
     def test_tags_and_note_of_a_child(self) -> None:
@@ -205,7 +217,7 @@ class TestShown:
 
 @pytest.mark.usefixtures("home")
 class TestYears:
-    """Numbers of a year on the page, and the rates where nobody counts incidents."""
+    """Numbers of a year on the page, and what is there where nobody counts incidents."""
 
     def page(self, profile: FaultProfile) -> str:
         """Of a night in which lag-20s halves a time, and leaves a partition broken."""
@@ -217,22 +229,20 @@ class TestYears:
         return render(read_night(plan))
 
     def test_years(self, approved: Approved) -> None:
-        """Each with its interval and what an incident costs, as verdict.json has them.
+        """Both are in the cell, of the same scenarios; what needs a person is a number of its own.
 
-        Each kind of incident has a row, and what needs a person is a number of its own.
+        Each kind of incident has a row.
         """
         lines = as_read(self.page(counted()), "reference")
         found = load_verdict("synthetic", NIGHT).against_reference[0]
         produce = found.difference(PRODUCE)
         assert produce is not None
-        for year in (produce.year_before, produce.year_after):
-            assert year is not None
-            cell = f"{plain(year.value)} ({plain(year.low)} to {plain(year.high)})"
-            told = f"{cell} {plain(year.value / 12)} an incident"
-            assert any(told in line for line in lines), told
+        years = produce.year_before, produce.year_after
+        told = " to ".join(plain(year.value) for year in years if year is not None)
+        assert any(f"| {told} " in line for line in lines), told
         repair = found.repair_after
         assert repair is not None
-        told = f"person: {plain(repair.value)} ({plain(repair.low)} to"
+        told = f"to {plain(repair.value)} ({plain(repair.low)} to"
         assert sum(told in line for line in lines) == 1
         approved(lines)
 
@@ -266,6 +276,6 @@ class TestYears:
         """A dash, as in the other columns."""
         assert hit(None, None) == "–"
 
-    def test_without_counts_rates_are_told(self, approved: Approved) -> None:
+    def test_without_counts_the_panel_has_ratios_only(self, approved: Approved) -> None:
         """The strata of this night are none that the profile counts."""
         approved(as_read(self.page(PROFILE), "reference"))

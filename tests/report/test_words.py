@@ -18,6 +18,8 @@ from isr_pipeline.verdicts.record import (
     ConfigVerdict,
     MetricVerdict,
     NightVerdict,
+    Pair,
+    Per,
     Redraw,
     Status,
     accept_command,
@@ -63,7 +65,12 @@ class TestValues:
 
 def metric(name: str, status: Status, **more: Any) -> MetricVerdict:
     """A metric of which only its name, its status and what is given matter."""
-    return MetricVerdict(metric=name, status=status, **more)
+    ratio, low, high = (more.get(f"ratio{end}") for end in ("", "_low", "_high"))
+    pair = Pair(
+        per=Per.YEAR, scenarios=872, before=10.0, after=10 * (ratio or 1.0), ratio=ratio,
+        low=low, high=high,
+    )  # fmt: skip
+    return MetricVerdict(metric=name, status=status, pair=pair, **more)
 
 
 def night(*configurations: ConfigVerdict) -> NightVerdict:

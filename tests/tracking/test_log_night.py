@@ -34,6 +34,8 @@ from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.record import (
     ConfigVerdict,
     MetricVerdict,
+    Pair,
+    Per,
     Status,
     accept_command,
     load_verdict,
@@ -301,7 +303,7 @@ class TestLogNight:
         names = tuple(f"configuration-with-a-long-name-{index:03d}" for index in range(150))
         world = World(scenarios=2, names=names)
         judge_night(world.write(NIGHT))
-        note = night_note(load_verdict("synthetic", NIGHT), {}, {})
+        note = night_note(load_verdict("synthetic", NIGHT), {})
         assert len(note) < 8_000
         assert note.splitlines()[-1].endswith("more: see the report")
 
@@ -457,10 +459,13 @@ def test_a_ratio_has_its_scenarios() -> None:
     flaps = MetricVerdict(
         metric="isr_flaps_per_partition_hour", status=Status.REGRESSED, value=9.0,
         baseline_value=6.0, ratio=1.5, ratio_low=1.2, ratio_high=1.9, q=0.004, scenarios=872,
+        pair=Pair(
+            per=Per.YEAR, scenarios=872, before=6.0, after=9.0, ratio=1.5, low=1.2, high=1.9
+        ),
     )  # fmt: skip
     one = ConfigVerdict(name="today", config_id="c", status=Status.REGRESSED, metrics=(flaps,))
     heading, _, row = [
         line for line in config_note(one, "x", "today", None).splitlines() if line.startswith("|")
     ]
-    assert heading == "| metric | status | value | baseline | ratio (interval) | scenarios | q |"
-    assert row.endswith(" | 1.5 (1.2 to 1.9) | 872 | 0.004 |")
+    assert heading == "| metric | status | baseline to tonight | ratio (interval) | scenarios | q |"
+    assert row.endswith(" | 6 to 9 events a year | 1.5 × (1.2 to 1.9) | 872 | 0.004 |")

@@ -261,7 +261,7 @@ class TestStatuses:
         metric = judged(accepted(World()), losing).configuration("id-today").metric("records_lost")
         assert metric.status is Status.REGRESSED
         assert metric.ratio is None
-        assert reason_of_metric(metric).startswith("none to ")
+        assert reason_of_metric(metric).startswith("from none")
 
     def test_spent_budget_is_no_data(self, approved: Approved) -> None:
         """A failed pair makes its configuration no-data, and red."""

@@ -19,6 +19,8 @@ from isr_pipeline.verdicts.record import (
     ConfigVerdict,
     Finding,
     MetricVerdict,
+    Pair,
+    Per,
     Redraw,
     Seen,
     Status,
@@ -42,7 +44,8 @@ from tests.verdicts.synthetic import LATER, NIGHT, World, decided
 from tests.verdicts.test_judge import accepted
 
 SCENARIO = {"scenario_id": "regression-00007", "seed": 42, "faults": [{"kind": "crash"}]}
-NEWLY = Seen(finding=Finding.NEWLY, value=1.0, newly=5)
+PAIR = Pair(per=Per.YEAR, scenarios=48, before=0.0, after=1.0, ratio=None)
+NEWLY = Seen(finding=Finding.NEWLY, value=1.0, newly=5, pair=PAIR)
 SUSPECT = MetricVerdict(
     metric="records_lost",
     status=Status.SUSPECT,
@@ -168,7 +171,7 @@ def test_what_confirms_comes_first_and_nothing_contradicts_it(approved: Approved
     """The draws lead, no further scenario is said to be awaited, and no stratum stays suspect."""
     stratum = StratumVerdict(
         stratum="offline", status=Status.SUSPECT, scenarios=24, share=0.05, risen=5, fallen=0,
-        value=1.0, baseline_value=0.0,
+        value=1.0, baseline_value=0.0, pair=PAIR,
     )  # fmt: skip
     flagged = SUSPECT.model_copy(
         update={

@@ -7,13 +7,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE
+from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, PRODUCE
 from isr_pipeline.verdicts.record import (
     ConfigVerdict,
     Finding,
     MetricVerdict,
     NightVerdict,
     NotCompared,
+    Pair,
+    Per,
     Redraw,
     Seen,
     Status,
@@ -26,10 +28,12 @@ from tests.approved import Approved
 STRATUM = StratumVerdict(
     stratum="isr-churn", status=Status.SUSPECT, scenarios=14, share=0.1, risen=14, fallen=0,
     value=2.0, baseline_value=1.0, ratio=2.0,
+    pair=Pair(per=Per.YEAR, scenarios=14, before=1.0, after=2.0, ratio=2.0),
 )  # fmt: skip
+PAIR = Pair(per=Per.YEAR, scenarios=96, before=5.0, after=6.6, ratio=1.32, low=1.1)
 RISEN: dict[str, Any] = {
     "value": 6.6, "baseline_value": 5.0, "ratio": 1.32, "ratio_low": 1.1, "ratio_high": None,
-    "q": 0.004, "p": 0.3, "differing": 2, "needed": 3,
+    "q": 0.004, "p": 0.3, "differing": 2, "needed": 3, "pair": PAIR,
 }  # fmt: skip
 TRADED = Traded(risen=4, fallen=26, risen_most=("a", "b"), fallen_most=("c",))
 
@@ -116,29 +120,45 @@ class TestChanges:
 
     def test_a_change(self, approved: Approved) -> None:
         """A ratio with its interval; from zero and to zero, how much; of how many scenarios."""
-        sizes = (1.2189, 1.08, 1.49), (0.0, 0.0, 0.0), (None, None, None)
+        sizes = (
+            {"before": 10.0, "after": 12.19, "ratio": 1.219, "low": 1.08, "high": 1.49},
+            {"before": 10.0, "after": 0.0, "ratio": 0.0, "low": 0.0, "high": 0.0},
+            {"before": 0.0, "after": 10.0, "ratio": None, "low": None, "high": None},
+            {"before": 0.0, "after": 0.0, "ratio": 1.0, "low": 1.0, "high": 1.0},
+        )
+        calm = Pair(per=Per.SCENARIO, scenarios=9, before=3.0, after=4.0, ratio=4 / 3)
         approved(
             change(
                 verdict(
-                    metric=OFFLINE, ratio=ratio, ratio_low=low, ratio_high=high,
-                    baseline_value=2e-3, value=1.14e-3, scenarios=96,
+                    metric=OFFLINE, pair=PAIR.model_copy(update={"per": per, **size}),
+                    scenarios=96, without_incident=beside,
                 )
             )
-            for ratio, low, high in sizes
+            for per, beside in ((Per.YEAR, None), (Per.YEAR, calm), (Per.MIX, None))
+            for size in sizes
         )  # fmt: skip
 
-    def test_a_stratum_has_its_size(self, approved: Approved) -> None:
-        """Both means beside the ratio; not of a latency, whose ratio is not that of its means."""
+    def test_a_stratum_has_its_figures(self, approved: Approved) -> None:
+        """Of a year; where nobody counts incidents, of one scenario and how long it lasts."""
+        hit = {"per": Per.SCENARIO, "when": "a disk stalls for 20 to 60 s"}
         parts = (
-            (FLAPS, {"ratio": 2.0, "baseline_value": 6.1, "value": 12.2}),
-            (FLAPS, {"ratio": None, "baseline_value": 0.0, "value": 12.3}),
-            (FLAPS, {"ratio": 0.0, "baseline_value": 12.3, "value": 0.0}),
-            (LATENCY, {"ratio": 1.4, "baseline_value": 10.0, "value": 11.0}),
+            (FLAPS, {"ratio": 2.0, "before": 6.1, "after": 12.2}),
+            (FLAPS, {"ratio": None, "before": 0.0, "after": 12.3}),
+            (FLAPS, {"ratio": 0.0, "before": 12.3, "after": 0.0}),
+            (FLAPS, {"ratio": 2.0, "before": 6.1, "after": 12.2, **hit}),
+            (LATENCY, {"ratio": 1.1, "before": 10.0, "after": 11.0, "per": Per.TYPICAL}),
+            (PRODUCE, {"ratio": 2.0, "before": 77.0, "after": 154.0, "hit": (3.5, 7.0), **hit}),
+            (PRODUCE, {"ratio": None, "before": 0.0, "after": 154.0, "hit": (0.0, 7.0), **hit}),
         )
         approved(
-            change(verdict(metric=metric, ratio=1.5, strata=(STRATUM.model_copy(update=part),)))
+            change(
+                verdict(
+                    metric=metric, pair=PAIR,
+                    strata=(STRATUM.model_copy(update={"pair": PAIR.model_copy(update=part)}),),
+                )
+            )
             for metric, part in parts
-        )
+        )  # fmt: skip
 
 
 class TestConfigurations:
@@ -177,6 +197,7 @@ SEEN = st.builds(
     newly=st.integers(0, 500),
     had=st.booleans(),
     traded=st.sampled_from([None, TRADED]),
+    pair=st.sampled_from([None, PAIR]),
 )
 DRAWS = st.sampled_from([(), (drawn("s1", 1, 0.01),), (drawn("s1", 1, 0.01), drawn("s2", 2, 1e-6))])
 METRICS = st.builds(

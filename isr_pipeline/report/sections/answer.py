@@ -20,12 +20,13 @@ from isr_pipeline.verdicts.changes import read_changes
 from isr_pipeline.verdicts.record import (
     ConfigVerdict,
     MetricVerdict,
+    Pair,
     Status,
     accept_command,
     ask_again,
     cause_commands,
 )
-from isr_pipeline.verdicts.sentences import how_much, stratum_change, worse, worst_first
+from isr_pipeline.verdicts.sentences import stratum_change, worse, worst_first
 
 SHOWN = 3
 """Configurations that are told here; the rest stands below."""
@@ -46,7 +47,7 @@ class Flagged:
 
     Attributes:
         settings: what it sets.
-        metrics: what got worse or better, worst first: by how much, and where most.
+        metrics: what got worse or better, worst first: its figures, and where most.
         parting: where its history parts from the baseline's. It need not be the cause: where more
             than one thing changed, a command names that. None if they could not be compared.
         changes: what changed since the baseline, where ``parting`` is None.
@@ -54,7 +55,7 @@ class Flagged:
 
     verdict: ConfigVerdict
     settings: str
-    metrics: list[tuple[MetricVerdict, str, str]]
+    metrics: list[tuple[MetricVerdict, Pair, str]]
     parting: Explanation | None
     changes: list[str]
 
@@ -131,15 +132,10 @@ def _flagged(page: Page, data: NightData, one: ConfigVerdict) -> Flagged:
     return Flagged(
         verdict=one,
         settings=words.settings(data.configuration(one.config_id), data.reference),
-        metrics=[(metric, _ratio(metric), _most(data, metric)) for metric in telling],
+        metrics=[(metric, metric.pair, _most(data, metric)) for metric in telling if metric.pair],
         parting=parting,
         changes=[change.text for change in (*changes.of(one.config_id), *changes.shared)],
     )
-
-
-def _ratio(one: MetricVerdict) -> str:
-    ends, means = (one.ratio_low, one.ratio_high), (one.baseline_value, one.value)
-    return how_much(one.metric, one.ratio, ends, means)
 
 
 def _most(data: NightData, one: MetricVerdict) -> str:
@@ -150,8 +146,7 @@ def _most(data: NightData, one: MetricVerdict) -> str:
     worse = one.status in WORSE
     sizes = {part.stratum: math.inf if part.ratio is None else part.ratio for part in same}
     most = max(same, key=lambda part: sizes[part.stratum] * (1 if worse else -1))
-    means = (most.baseline_value, most.value)
-    return stratum_change(one.metric, data.called(most.stratum), most.ratio, means)
+    return stratum_change(one.metric, data.called(most.stratum), most.pair)
 
 
 def _scenario(page: Page, data: NightData) -> Told | None:

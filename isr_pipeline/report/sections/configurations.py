@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from isr_pipeline.report import differences, words
 from isr_pipeline.report.backing import backing, where_it_ends
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
 from isr_pipeline.verdicts.comparison import partitions_in
-from isr_pipeline.verdicts.quantities import label, unit
-from isr_pipeline.verdicts.record import LOST, WORST_FIRST, ConfigVerdict, MetricVerdict, Status
+from isr_pipeline.verdicts.quantities import is_latency, label
+from isr_pipeline.verdicts.record import (
+    LOST,
+    WORST_FIRST,
+    ConfigVerdict,
+    MetricVerdict,
+    Per,
+    Status,
+)
+from isr_pipeline.verdicts.sentences import unit_per
 from isr_pipeline.worlds.columns import MAIN
-
-if TYPE_CHECKING:
-    from isr_pipeline.experiment.configurations import Configuration
 
 COLUMNS = (*MAIN, LOST)
 GROUPS_OPEN = 8
@@ -25,7 +30,7 @@ GROUPS_OPEN = 8
 QUIET = frozenset({Status.UNCHANGED, Status.OK, Status.BASELINE})
 
 Cell = tuple[str, float | None, MetricVerdict | None]
-"""A metric, its value over the standing panel, and what was judged; None if it has no value."""
+"""A metric, the configuration's own figure on the standing panel, and what was judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ def values(_: Page, data: NightData) -> dict[str, Any]:
         "head": [
             ("configuration", ""),
             ("verdict", ""),
-            *((label(one), "n", unit(one)) for one in COLUMNS),
+            *(_head(data, one) for one in COLUMNS),
         ],
         "groups": _groups(data),
         "stages": verdict.stages,
@@ -80,6 +85,13 @@ def values(_: Page, data: NightData) -> dict[str, Any]:
         "ends": where_it_ends(len(scenario["cluster"]["brokers"]), partitions_in(scenario)),
         "left_out": data.plan.definition.simulated,
     }
+
+
+def _head(data: NightData, metric: str) -> tuple[str, ...]:
+    """A column's name, and the unit of its figures if somebody has one."""
+    per = Per.TYPICAL if is_latency(metric) else Per.YEAR
+    told = any(metric in one.own for one in data.verdict.configurations)
+    return (label(metric), "n", *([unit_per(metric, per)] if told else []))
 
 
 def _groups(data: NightData) -> list[Group]:
@@ -117,15 +129,9 @@ def _row(data: NightData, one: ConfigVerdict) -> Row:
         name=words.short_name(configuration),
         why=configuration.why,
         promise=differences.promise(against) if against is not None and weaker else "",
-        cells=[_cell(data, configuration, name, judged.get(name)) for name in COLUMNS],
+        cells=[(name, one.own.get(name), judged.get(name)) for name in COLUMNS],
         quiet=one.status in QUIET,
     )
-
-
-def _cell(data: NightData, one: Configuration, name: str, judged: MetricVerdict | None) -> Cell:
-    if judged is None or judged.value is None:
-        return name, None, None
-    return name, float(data.panel.means(name)[data.panel.column(one.config_id)]), judged
 
 
 def _backed(data: NightData) -> list[tuple[str, list[str]]]:

@@ -20,10 +20,9 @@ from isr_pipeline.verdicts.quantities import (
     PRODUCE,
     label,
     plain,
-    unit,
-    unit_of_a_year,
 )
-from isr_pipeline.verdicts.record import LOST, AgainstReference, Word, Year
+from isr_pipeline.verdicts.record import LOST, AgainstReference, Per, Word, Year
+from isr_pipeline.verdicts.sentences import unit_per
 from isr_pipeline.verdicts.years import AT_END, HIT, kinds_of, undrawn, years_of_kinds
 from isr_pipeline.worlds.columns import MAIN, METRICS
 
@@ -108,17 +107,12 @@ def values(page: Page, data: NightData) -> dict[str, Any]:
     """The table with a row a configuration, the incidents of a year, what stayed undecided."""
     against, years = data.verdict.against_reference, _years(data)
     undecided, command = differences.longer(data.plan, against) if against else ("", "")
-    units = {name: unit_of_a_year(name) if name in years else unit(name) for name in COLUMNS}
-    means = data.panel.means
-    column = data.panel.column(data.reference.config_id)
     return {
         "reference": data.plan.reference,
         "scenarios": len(data.panel.scenario_ids),
         "incidents": next((one.incidents for one in years.values()), None),
-        "head": [("configuration", ""), *((label(one), "n", units[one]) for one in COLUMNS)],
-        "own": [(name, float(means(name)[column]), years.get(name)) for name in COLUMNS],
-        "own_healed": next((one.healed_before for one in data.against.values()), None),
-        "own_repair": next((one.repair_before for one in data.against.values()), None),
+        "head": [("configuration", ""), *(_head(data, one) for one in COLUMNS)],
+        "columns": COLUMNS,
         "groups": _groups(data),
         "kinds": _kinds(data) if years else [],
         "kinds_head": _kinds_head(),
@@ -134,6 +128,13 @@ def values(page: Page, data: NightData) -> dict[str, Any]:
         "colours": COLOURS,
         "called": data.called,
     }
+
+
+def _head(data: NightData, metric: str) -> tuple[str, ...]:
+    """A column's name, and the unit of its figures where they say something."""
+    compared = (one.difference(metric) for one in data.verdict.against_reference)
+    per = next((one.pair.per for one in compared if one is not None), Per.MIX)
+    return (label(metric), "n", *([] if per is Per.MIX else [unit_per(metric, per)]))
 
 
 def _years(data: NightData) -> dict[str, Year]:

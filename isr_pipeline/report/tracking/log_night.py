@@ -96,7 +96,7 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
         known = experiment_id(client, plan.experiment)
         trends = trend.experiment_id(client, plan.experiment)
         links = _links(plan, dag_run_id, known, made, trends=trends)
-        note = names.night_note(verdict, values, links, _changed(plan), plan.reference)
+        note = names.night_note(verdict, links, _changed(plan), plan.reference)
         client.set_tag(parent, NOTE_TAG, note)
         _replace(client, before, parent)
         for run_id in reversed(made):
@@ -383,7 +383,8 @@ def _reference_metrics(one: AgainstReference) -> dict[str, float]:
     """
     metrics: dict[str, float] = {}
     for each in one.differences:
-        found = {"": each.ratio, "_low": each.low, "_high": each.high, "_q": each.q}
+        pair = each.pair
+        found = {"": pair.ratio, "_low": pair.low, "_high": pair.high, "_q": each.q}
         if not each.differing:
             found = dict.fromkeys(found, 1.0)
         name = names.metric_name(each.metric)

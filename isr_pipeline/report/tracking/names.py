@@ -12,15 +12,27 @@ from isr_pipeline.verdicts.quantities import number
 from isr_pipeline.verdicts.record import (
     WORST_FIRST,
     ConfigVerdict,
+    MetricVerdict,
     NightVerdict,
+    Per,
     Status,
     Word,
 )
-from isr_pipeline.verdicts.sentences import headline, in_order, reason, what_to_do, worse
+from isr_pipeline.verdicts.sentences import (
+    figures_of,
+    headline,
+    in_order,
+    one_figure,
+    ratio_of,
+    reason,
+    unit_per,
+    what_to_do,
+    worse,
+)
 from isr_pipeline.worlds.columns import MAIN, METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.plan import Plan
@@ -135,7 +147,6 @@ _TO_DO = "* `"
 
 def night_note(
     verdict: NightVerdict,
-    values: Mapping[str, Mapping[str, float]],
     links: dict[str, str],
     changed: Sequence[str] = (),
     reference: str = "",
@@ -144,11 +155,11 @@ def night_note(
 
     Args:
         verdict: the night's.
-        values: config_id -> MLflow metric -> value over the standing panel.
         links: text -> address.
         changed: what changed since the baseline, one line each.
         reference: name of what the others are compared with.
     """
+    told = [name for name in MAIN if any(name in one.own for one in verdict.configurations)]
     lines = [
         f"**{headline(verdict)}**",
         "",
@@ -159,14 +170,14 @@ def night_note(
         *(f"* changed: {line}" for line in changed),
         *(f"{_TO_DO}{command}`" for command in what_to_do(verdict)),
         "",
-        f"| configuration | verdict | {' | '.join(map(_heading, MAIN))} |",
-        "|---|---|" + "---:|" * len(MAIN),
+        f"| {' | '.join(('configuration', 'verdict', *map(_heading, told)))} |",
+        "|---|---|" + "---:|" * len(told),
     ]
     against = {one.config_id: one for one in verdict.against_reference}
     ranked = sorted(verdict.configurations, key=lambda one: WORST_FIRST.index(one.status))
     rows = [
-        f"| {one.name}{_weaker(against.get(one.config_id))} | {', '.join(map(str, one.words))} "
-        f"| {' | '.join(_shown(values.get(one.config_id, {})))} |"
+        f"| {one.name}{_weaker(against.get(one.config_id))} | {', '.join(map(str, one.words))} |"
+        + "".join(f" {quantities.plain(one.own.get(name))} |" for name in told)
         for one in ranked
     ]
     note = _filled(lines, rows)
@@ -226,20 +237,18 @@ def config_note(
         "",
         f"[its nights so far]({trend})",
         "",
-        "| metric | status | value | baseline | ratio (interval) | scenarios | q |",
-        "|---|---|---:|---:|---:|---:|---:|",
+        "| metric | status | baseline to tonight | ratio (interval) | scenarios | q |",
+        "|---|---|---:|---:|---:|---:|",
     ]
     for metric in in_order(one.metrics):
-        interval = ""
-        if metric.ratio_low is not None and metric.ratio_high is not None:
-            interval = f" ({metric.ratio_low:.3g} to {metric.ratio_high:.3g})"
-        value, before = (
-            quantities.amount(metric.metric, given)
-            for given in (metric.value, metric.baseline_value)
+        pair = metric.pair
+        figures, ratio = (
+            (figures_of(metric.metric, pair), ratio_of(pair)) if pair else (_own(one, metric), "")
         )
+        scenarios = pair.scenarios if pair else "–"
         lines.append(
-            f"| {_heading(metric.metric)} | {metric.status} | {value} | {before} | "
-            f"{number(metric.ratio)}{interval} | {metric.scenarios or '–'} | {number(metric.q)} |"
+            f"| {quantities.label(metric.metric)} | {metric.status} | {figures} | {ratio or '–'} | "
+            f"{scenarios} | {number(metric.q)} |"
         )
     if against is not None:
         lines += ["", f"Against {reference}: {differences.sentence(against)}"]
@@ -247,12 +256,22 @@ def config_note(
     return _filled([*lines, "", *(STRATA_HEAD if rows else ())], rows)
 
 
+def _own(one: ConfigVerdict, metric: MetricVerdict) -> str:
+    """What a metric that was not compared has on the standing panel."""
+    value = one.own.get(metric.metric)
+    return "–" if value is None else one_figure(metric.metric, _per(metric.metric), value)
+
+
+def _per(metric: str) -> Per:
+    return Per.TYPICAL if quantities.is_latency(metric) else Per.YEAR
+
+
 def _strata_rows(one: ConfigVerdict) -> list[str]:
     """The strata of what got worse or better."""
     shown = (Status.REGRESSED, Status.SUSPECT, Status.IMPROVED)
     return [
         f"| {quantities.label(metric.metric)} | {part.stratum} | {part.status} "
-        f"| {number(part.ratio)} | "
+        f"| {number(part.pair.ratio)} | "
         f"{part.risen} worse, {part.fallen} better of {part.scenarios} |"
         for metric in one.metrics
         if metric.status in shown
@@ -261,11 +280,6 @@ def _strata_rows(one: ConfigVerdict) -> list[str]:
     ]
 
 
-def _shown(values: Mapping[str, float]) -> list[str]:
-    """What the table shows of a configuration, of the standing panel as everything in MLflow."""
-    return [quantities.plain(values.get(metric_name(name))) for name in MAIN]
-
-
 def _heading(metric: str) -> str:
-    """Its name and unit in words: ``produce unavailable, % of time``."""
-    return f"{quantities.label(metric)}, {quantities.unit(metric)}"
+    """Its name and unit in words: ``produce unavailable, partition-minutes a year``."""
+    return f"{quantities.label(metric)}, {unit_per(metric, _per(metric))}"
