@@ -37,7 +37,9 @@ from isr_pipeline.experiment.keys import (
     switched_off,
     why_not,
 )
+from isr_pipeline.experiment.upgrades import is_upgrade, steps, todays_level
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
+from isr_pipeline.scenarios.cluster_file import ELR
 from isr_pipeline.scenarios.model import (
     KEYS_COMMAND,
     TOPIC_KEYS,
@@ -57,6 +59,8 @@ COMBINATIONS_MAX = 200
 def combined(asks: Sequence[str], today: Scenario, *, override_topics: bool) -> list[Candidate]:
     """Every combination of the asked values and of today's, but for today's alone.
 
+    A release whose upgrade finalises a feature is two configurations: before and after that.
+
     Args:
         asks: ``KEY=V1,V2`` each; ``release=3.7+,4.1`` asks for releases.
         today: the cluster as it stands.
@@ -72,26 +76,75 @@ def combined(asks: Sequence[str], today: Scenario, *, override_topics: bool) -> 
     for key in keys:
         if keys.count(key) > 1:
             raise InputError("--ask", key, "asked twice", "each key once, with all its values")
+    every = [
+        [part for one in values for part in _parts(key, one, keys, today, override_topics)]
+        for key, values in axes
+    ]
     now = todays(keys, today)
-    total = prod(1 + sum(one != now.get(key) for one in values) for key, values in axes)
+    total = prod(
+        1 + sum(key not in now or part.set[key] != now[key] for part in parts)
+        for key, parts in zip(keys, every, strict=True)
+    )
     if total > COMBINATIONS_MAX:
         given = f"{total} combinations, those with today's values included"
         raise InputError("--ask", "", given, f"at most {COMBINATIONS_MAX}")
-    choices = [[{}, *(_set(key, one, override_topics) for one in values)] for key, values in axes]
-    found = []
-    for point in itertools.product(*choices):
-        overrides = {key: value for part in point for key, value in part.items()}
-        if overrides:
-            found.append(Candidate(name=_named(overrides), set=overrides))
+    found: list[Candidate] = []
+    for point in itertools.product(*([None, *parts] for parts in every)):
+        parts = [one for one in point if one is not None]
+        if ELR in keys:
+            parts += _todays_feature(parts, today)
+        overrides = {key: value for part in parts for key, value in part.set.items()}
+        is_asked_too = ELR in keys and overrides in [one.set for one in found]
+        if overrides and not is_asked_too:
+            why = " ".join(part.why for part in parts if part.why)
+            found.append(Candidate(name=_named(parts), why=why, set=overrides))
     return found
 
 
-def _set(key: str, value: Any, override_topics: bool) -> dict[str, Any]:
-    """One key at one value, as in an experiment file."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One key at one value.
+
+    Attributes:
+        name: in a configuration's: ``lag.time.max.ms-5000``.
+        set: as in an experiment file.
+        why: what was done, where that is not plain from the value.
+    """
+
+    name: str
+    set: Mapping[str, Any]
+    why: str = ""
+
+
+def _parts(
+    key: str, value: Any, keys: Sequence[str], today: Scenario, override_topics: bool
+) -> list[_Part]:
+    """One key at one value; a release once for each step of the upgrade.
+
+    Args:
+        key: of the question.
+        value: that is asked of it.
+        keys: all that are asked: who asks the feature too says himself what is finalised.
+        today: the cluster as it stands.
+        override_topics: ask a key also of topics that set it for themselves.
+    """
+    name = _part_name(key, value)
     if key == ASKED_RELEASE:
-        return {RELEASE: value}
+        done = steps(value, today) if ELR not in keys else ()
+        return [
+            _Part(f"{name}-{one.name}", {RELEASE: value, ELR: one.level}, one.why) for one in done
+        ] or [_Part(name, {RELEASE: value})]
     of_topics = override_topics and key in TOPIC_KEYS
-    return {key: value, **({f"{TOPICS}.{key}": value} if of_topics else {})}
+    return [_Part(name, {key: value, **({f"{TOPICS}.{key}": value} if of_topics else {})})]
+
+
+def _todays_feature(parts: Sequence[_Part], today: Scenario) -> list[_Part]:
+    """What an upgrade leaves as the cluster has it, where the question asks other levels too."""
+    chosen = {key: value for part in parts for key, value in part.set.items()}
+    if RELEASE not in chosen or ELR in chosen or not is_upgrade(chosen[RELEASE], today):
+        return []
+    level = todays_level(today)
+    return [_Part(_part_name(ELR, level), {ELR: level})]
 
 
 def _under_what_is_asked(asks: Sequence[str], today: Scenario) -> Iterator[Scenario]:
@@ -199,13 +252,14 @@ def _check_takers(key: str, today: Scenario, *, override_topics: bool) -> None:
         raise InputError("--ask", key, given, instead[who])
 
 
-def _named(overrides: Mapping[str, Any]) -> str:
+def _part_name(key: str, value: Any) -> str:
+    short = re.sub(r"^(replica|broker|leader|cluster|zookeeper)\.", "", key)
+    return f"{short}-{str(value).lower()}"
+
+
+def _named(parts: Sequence[_Part]) -> str:
     """Name a configuration by its values: ``lag.time.max.ms-5000``."""
-    parts = []
-    for key, value in _point(overrides):
-        short = re.sub(r"^(replica|broker|leader|cluster|zookeeper)\.", "", key)
-        parts.append(f"{short}-{str(value).lower()}")
-    name = re.sub(r"[^a-z0-9._+-]", "-", "_".join(parts))
+    name = re.sub(r"[^a-z0-9._+-]", "-", "_".join(part.name for part in parts))
     return name if len(name) <= 60 else f"{name[:51]}-{_hash(name):08x}"
 
 

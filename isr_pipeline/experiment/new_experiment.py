@@ -321,7 +321,7 @@ def _compared(
     several = any(len(one.set) < len(keys) for one in asked)
     yield f"  {TODAY}: {values}{AS_TODAY if several else ''}"
     for one in asked:
-        yield f"  {one.name}"
+        yield f"  {one.name}{f': {one.why}' if one.why else ''}"
     for one in advised:
         yield f"  {one.name}: {settings_of(one.set)}"
     if incidents:

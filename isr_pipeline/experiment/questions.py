@@ -21,10 +21,11 @@ from isr_pipeline.experiment.configurations import (
     resolved_params,
 )
 from isr_pipeline.kafka.own_rules import rule_set_of
+from isr_pipeline.scenarios.cluster_file import ELR
 from isr_pipeline.scenarios.model import Scenario, Topic
 
 QUESTIONS_MAX = 4
-ELR, LAG = "eligible.leader.replicas.version", "replica.lag.time.max.ms"
+LAG = "replica.lag.time.max.ms"
 SESSIONS = {"kraft": "broker.session.timeout.ms", "zookeeper": "zookeeper.session.timeout.ms"}
 FETCHERS, TIMEOUT = "num.replica.fetchers", "request.timeout.ms"
 
@@ -109,12 +110,14 @@ def _unclean(today: Scenario) -> Iterator[Question]:
 def _elr(today: Scenario) -> Iterator[Question]:
     if not any(value > 1 for _, value in _values(today, MIN_ISR)):
         return
+    if today.cluster.controller != "kraft":
+        return
     if not rule_set_of(today.cluster.release).has_elr:
         why = (
-            "Releases before 4.0 have no eligible leader replicas: what does 4.1 change, with them "
-            "and without?"
+            "Releases before 4.0 have no eligible leader replicas: what do the binaries of 4.1 "
+            "change, and what the feature?"
         )
-        yield Question("release", ("release=4.1", f"{ELR}=0"), why)
+        yield Question("release", ("release=4.1",), why)
     elif not resolved_params(today)[ELR]:
         why = (
             "Eligible leader replicas are off: when the last replica in sync dies, none is elected."

@@ -20,7 +20,9 @@ from isr_pipeline.experiment.new_experiment import Answer, new_experiment
 from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import apply, check_overrides
+from tests.approved import Approved
 
+ELR, LAG = "eligible.leader.replicas.version", "replica.lag.time.max.ms"
 AUTO, INTERVAL = "auto.leader.rebalance.enable", "leader.imbalance.check.interval.seconds"
 
 CLUSTER = """
@@ -108,7 +110,7 @@ class TestSuccess:
         """What an upgrade costs is asked by release numbers."""
         ask("release=4.0,4.1")
         found = {one.name: one.params for one in configurations(load_experiment("q"))}
-        assert found["release-4.1"]["cluster.release"] == "4.1+"
+        assert found["release-4.1-finalised"]["cluster.release"] == "4.1+"
         assert found["release-4.0"]["cluster.release"] == "4.0"
 
     def test_a_key_of_topics_stays_theirs(self) -> None:
@@ -145,11 +147,11 @@ class TestSuccess:
 
     def test_what_each_configuration_sets(self) -> None:
         """Today's values of what is asked, and what the published advice is."""
-        answer = ask("release=4.1", "replica.lag.time.max.ms=5000")
+        answer = ask("release=4.0", "replica.lag.time.max.ms=5000")
         assert answer.lines[1:4] == (
             f"  today: replica.lag.time.max.ms=10000, release 3.7+{module.AS_TODAY}",
             "  lag.time.max.ms-5000",
-            "  release-4.1",
+            "  release-4.0",
         )
 
     def test_fewer_replicas_than_asked(self, config: Path) -> None:
@@ -315,7 +317,7 @@ class TestLeftOut:
     @pytest.mark.parametrize(
         ("asks", "said"),
         [
-            (["release=4.1+,4.3"], "release 4.3: does the same as release-4.1+"),
+            (["release=3.7,3.8"], "release 3.8: does the same as release-3.7"),
             (["release=3.9,4.0"], "release 3.9: the same rules as today's 3.7+"),
             (
                 ["broker.session.timeout.ms=5000,9000"],
@@ -369,10 +371,10 @@ class TestLeftOut:
 
     def test_a_combination_that_cannot_be(self) -> None:
         """A value that the cluster does not go with is told alone, not with each other key."""
-        answer = ask("release=1.1,4.1+", "num.replica.fetchers=2")
+        answer = ask("release=1.1,4.0", "num.replica.fetchers=2")
         assert answer.configurations[:4] == (
-            *("today", "num.replica.fetchers-2", "release-4.1+"),
-            "release-4.1+_num.replica.fetchers-2",
+            *("today", "num.replica.fetchers-2", "release-4.0"),
+            "release-4.0_num.replica.fetchers-2",
         )
         clashes = [line for line in answer.lines if line.startswith("release 1.1")]
         assert clashes == ["release 1.1: does not go with cluster.controller=kraft; left out"]
@@ -408,10 +410,9 @@ class TestLeftOut:
         elr = "eligible.leader.replicas.version"
         answer = ask("release=3.9,4.1", f"{elr}=0,1")
         assert [one for one in answer.configurations if "release" in one] == [
-            "release-4.1",
             f"release-4.1_{elr}-0",
+            f"release-4.1_{elr}-1",
         ]
-        assert f"release 4.1, {elr}=1: does the same as release-4.1; left out" in answer.lines
         assert f"{elr}=1: does the same as today; left out" in answer.lines
 
     def test_json_has_the_lines(self) -> None:
@@ -420,17 +421,75 @@ class TestLeftOut:
             app,
             [
                 *("experiment", "new", "mine", "--name", "q", "--faults", "smoke", "--json"),
-                *("--ask", "release=4.1+,4.3"),
+                *("--ask", "release=3.7,3.8"),
             ],
         )
         said = json.loads(run.stdout)["said"]
-        assert "release 4.3: does the same as release-4.1+; left out" in said
+        assert "release 3.8: does the same as release-3.7; left out" in said
 
 
 def _simulated(experiment: Experiment) -> int:
     """How many partitions an experiment simulates."""
     healthy = healthy_scenario(experiment)
     return sum(len(topic.assignment) for topic in healthy.topics)
+
+
+class TestUpgrade:
+    """A release is asked as its binaries alone, and with the feature that it finalises."""
+
+    def test_each_step_has_its_command(self, approved: Approved) -> None:
+        """Who reads the answer sees what was done on the brokers."""
+        answer = ask("release=4.1")
+        approved(line for line in answer.lines if line.startswith("  release"))
+
+    def test_the_steps_differ_in_the_feature_alone(self) -> None:
+        """Both run the new release; the binaries keep what the cluster has."""
+        assert _asked("release=4.1") == {
+            "release-4.1-binaries": {"cluster.release": "4.1+", ELR: 0},
+            "release-4.1-finalised": {"cluster.release": "4.1+", ELR: 1},
+        }
+
+    def test_with_another_key(self) -> None:
+        """Each step with each value."""
+        assert [*_asked("release=4.1", f"{LAG}=5000")] == [
+            "lag.time.max.ms-5000",
+            "release-4.1-binaries",
+            "release-4.1-binaries_lag.time.max.ms-5000",
+            "release-4.1-finalised",
+            "release-4.1-finalised_lag.time.max.ms-5000",
+        ]
+
+    def test_with_the_feature_itself(self) -> None:
+        """Who asks it too gets each release with each level, today's among them."""
+        assert [one[ELR] for one in _asked("release=4.0,4.1", f"{ELR}=1").values()] == [0, 1, 0, 1]
+
+    def test_a_release_that_finalises_nothing(self) -> None:
+        """4.0 has the feature only on demand: one configuration, as ever."""
+        assert _asked("release=4.0") == {"release-4.0": {"cluster.release": "4.0"}}
+
+    def test_todays_own_release(self, config: Path) -> None:
+        """Its features may still wait for the command; the binaries are today's."""
+        text = CLUSTER.replace("3.9.1", "4.1.1").replace("{", f"{{{ELR}: 0, ", 1)
+        (config / "clusters" / "mine.yaml").write_text(text)
+        assert [*_asked("release=4.1")] == ["release-4.1-finalised"]
+
+    def test_a_feature_that_is_on_stays_on(self, config: Path) -> None:
+        """Finalising takes no feature down: both steps are one."""
+        text = CLUSTER.replace("3.9.1", "4.0").replace("{", f"{{{ELR}: 1, ", 1)
+        (config / "clusters" / "mine.yaml").write_text(text)
+        assert [*_asked("release=4.1")] == ["release-4.1"]
+
+    def test_an_older_release(self, config: Path) -> None:
+        """Going back finalises nothing."""
+        (config / "clusters" / "mine.yaml").write_text(CLUSTER.replace("3.9.1", "4.1.1"))
+        assert [*_asked("release=4.0")] == ["release-4.0"]
+
+
+def _asked(*asks: str) -> dict[str, dict[str, object]]:
+    """What an experiment asks: name -> overrides, today left out."""
+    ask(*asks)
+    found = configurations(load_experiment("q"))
+    return {one.name: one.overrides for one in found if one.group == "asked" and one.overrides}
 
 
 class TestRefused:
