@@ -66,7 +66,8 @@ class Assumptions:
             return "zookeeper"
         why = f"no source tells it; {release} has both"
         if hint is not None:
-            why = "no source tells it; the listing looks as under ZooKeeper"
+            under = {"kraft": "KRaft", "zookeeper": "ZooKeeper"}[hint]
+            why = f"no source tells it; the listing looks as under {under}"
         likely = hint or ("kraft" if version >= (3, 3) else "zookeeper")
         return str(self.add("controller", likely, why))
 
@@ -87,6 +88,11 @@ class Assumptions:
         why = "clusters made with 4.1 or later have it" if on else "4.0 has it only on demand"
         other = f"`features: {{{ELR}: {int(not on)}}}` in the cluster file says otherwise"
         return int(self.add(f"features.{ELR}", int(on), f"no source tells it; {why}; {other}"))
+
+    def no_eligible_leaders(self, release: str) -> None:
+        """Assume that KIP-966 is off, with a release that was assumed to be too old for it."""
+        why = f"{release}, which is assumed, does not have it; --release 4.1 or later assumes it on"
+        self.add(f"features.{ELR}", 0, why)
 
     def acks(self, release: str) -> int | str:
         """Assume how producers wait."""

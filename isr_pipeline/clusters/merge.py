@@ -22,7 +22,7 @@ from isr_pipeline.clusters.assumptions import (
     is_internal,
 )
 from isr_pipeline.clusters.facts import Facts, PartitionFacts, TopicFacts
-from isr_pipeline.clusters.topics_text import WITHOUT_ELR, WITHOUT_ELR_KRAFT
+from isr_pipeline.clusters.topics_text import ELR_COLUMN, WITHOUT_ELR, WITHOUT_ELR_KRAFT
 from isr_pipeline.kafka.broker_config import KEYS, resolve
 from isr_pipeline.kafka.release_numbers import NUMBERS, kafkas_own, rule_set_text, version_of
 from isr_pipeline.scenarios.cluster_file import ELR, read_setting
@@ -210,8 +210,13 @@ class _Merge:
             raise InputError(source, "controller", "zookeeper", f"kraft: the release is {release}")
         if told:
             return str(told)
-        hinted = any(facts.release_hint == WITHOUT_ELR for facts in self.sources)
-        return self.assumed.controller(release, "zookeeper" if hinted else None)
+        hints = [facts.release_hint for facts in self.sources]
+        likely = {WITHOUT_ELR: "zookeeper", ELR_COLUMN: "kraft"}
+        hinted = (likely[hint] for hint in likely if hint in hints)
+        return self.assumed.controller(release, next(hinted, None))
+
+    def _hints_at(self, hint: tuple[str, str]) -> bool:
+        return any(facts.release_hint == hint for facts in self.sources)
 
     def _under_kraft(self) -> bool:
         """Whether a source says that KRaft's controllers elect leaders."""
@@ -227,11 +232,18 @@ class _Merge:
                 features[name] = level
             else:
                 self.left_out.append(f"feature {name} {level}: unknown")
+        if features.get(ELR) and (version_of(release) or (4,)) < (4,):
+            source = self.values_from[f"features.{ELR}"]
+            raise InputError(
+                source, f"features.{ELR}", features[ELR], f"0: the release is {release}"
+            )
         if ELR not in features:
             shown = any(facts.features for facts in self.sources)
             level = self.assumed.eligible_leader_replicas(release, controller, shown=shown)
             if level is not None:
                 features[ELR] = level
+            elif "release" not in self.values_from and self._hints_at(ELR_COLUMN):
+                self.assumed.no_eligible_leaders(release)
         return features
 
     # ------------------------------------------------------------------ brokers and settings

@@ -21,6 +21,7 @@ from isr_pipeline.clusters.facts import (
 )
 from isr_pipeline.clusters.lines import cut_off, own_lines, refuse_cut
 from isr_pipeline.clusters.properties import topic_setting
+from isr_pipeline.scenarios.cluster_file import ELR
 
 KIND = "kafka-topics.sh --describe"
 _ALLOWED = "lines of kafka-topics.sh --describe, a header and its partitions for each topic"
@@ -44,13 +45,15 @@ _STYLES = (
     ("2.3", "its header lines are those of releases up to 2.3"),
     ("2.7", "its header lines are those of 2.4 to 2.7"),
     ("3.7", "its header lines are those of 2.8 and later, its partitions' those before 3.8"),
-    ("4.1", "it names eligible leader replicas, as 3.8 and later do"),
+    ("3.8", "it has a column for eligible leaders, as 3.8 and later do, and names none"),
     ("3.9", "its brokers know no eligible leader replicas (N/A), as under ZooKeeper"),
 )
-WITHOUT_ELR = _STYLES[-1]
-"""The hint of such a listing: brokers of 3.7 and later know them, but under ZooKeeper."""
-WITHOUT_ELR_KRAFT = ("3.6", "its brokers know no eligible leader replicas (N/A), as before 3.7")
-"""What the same listing hints at where another source says KRaft."""
+ELR_COLUMN, WITHOUT_ELR = _STYLES[-2:]
+"""Hints of listings with the column: brokers of 3.8 and later answer it, but under ZooKeeper
+(DescribeTopicPartitions @ 3.8.0)."""
+WITHOUT_ELR_KRAFT = ("3.7", "its brokers know no eligible leader replicas (N/A), as before 3.8")
+"""What a listing without them hints at where another source says KRaft."""
+NAMES_ELR = ("4.0", "it names an eligible leader, and no broker before 4.0 has any")
 _ELR, _NO_ELR = 3, 4
 """Of the styles, those of 3.8 and later: N/A is what the tool prints where a broker cannot say."""
 
@@ -70,6 +73,7 @@ def read(source: Source) -> Facts:
     facts = Facts(source.name, KIND, TOOL)
     headers: dict[str, tuple[int, int]] = {}
     style = -1
+    names_elr = False
     short = 0
     cuts: dict[int, str] = {}
     text = source.text(_ALLOWED)
@@ -95,6 +99,7 @@ def read(source: Source) -> Facts:
                 short = short or number
             if "Elr" in fields:
                 style = max(style, _NO_ELR if fields["Elr"] == "N/A" else _ELR)
+                names_elr = names_elr or fields["Elr"] not in ("", "N/A")
         for label in fields.keys() - _READ:
             if fields[label] not in ("", "N/A"):
                 values, where = unread.setdefault(label, (set(), []))
@@ -111,7 +116,9 @@ def read(source: Source) -> Facts:
     if style >= _ELR and short:
         source.refuse(short, "no LastKnownElr, which other lines have", "a whole line")
     _tell_unread(facts, unread)
-    facts.release_hint = _STYLES[max(style, 0)]
+    facts.release_hint = NAMES_ELR if names_elr else _STYLES[max(style, 0)]
+    if names_elr:
+        facts.features[ELR] = 1
     return facts
 
 

@@ -25,10 +25,20 @@ NEWEST = "\n".join(
 )
 """3.8 and later."""
 
+NAMES_ELR = NEWEST.replace("Isr: 3,1\tElr: ", "Isr: 3,1\tElr: 2")
+"""4.0 and later: a replica that left the ISR may be elected."""
+
 WITHOUT_ELR = NEWEST.replace("Elr: ", "Elr: N/A")
 """Tools of 3.8 and later, of brokers that know no eligible leader replicas."""
 
-TOPICS = {"2.3": OLD, "2.7": MIDDLE, "3.7": NEW, "3.9": WITHOUT_ELR, "4.1": NEWEST}
+TOPICS = {
+    "2.3": OLD,
+    "2.7": MIDDLE,
+    "3.7": NEW,
+    "3.9": WITHOUT_ELR,
+    "3.8": NEWEST,
+    "4.0": NAMES_ELR,
+}
 
 CONFIGS = """\
 All configs for broker 1 are:

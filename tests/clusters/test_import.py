@@ -123,11 +123,11 @@ class TestMerge:
         approved(why)
 
     def test_the_same_listing_under_kraft(self, files: dict[str, str]) -> None:
-        """Where another source says KRaft, the brokers are older: 3.7 and later know them."""
+        """Where another source says KRaft, the brokers are older: 3.8 and later know them."""
         Path(files["topics"]).write_text(samples.WITHOUT_ELR)
         Path(files["server"]).write_text("node.id=3\nprocess.roles=broker\n")
         seen = imported(files, "topics", "server")
-        assert (seen["release"], seen["controller"]) == ("3.6", "kraft")
+        assert (seen["release"], seen["controller"]) == ("3.7", "kraft")
 
     def test_who_is_believed(self, files: dict[str, str]) -> None:
         """A tool is believed more than a file of properties, and the conflict is listed."""
@@ -362,6 +362,31 @@ class TestEligibleLeaderReplicas:
         assert seen["features"] == {ELR: 1}
         (why,) = (one["why"] for one in seen["assumed"] if one["what"] == f"features.{ELR}")
         approved(why)
+
+    def test_a_listing_that_names_one_proves_it(self, files: dict[str, str]) -> None:
+        """The oldest release that has them is assumed, the feature is not."""
+        Path(files["topics"]).write_text(samples.NAMES_ELR)
+        seen = imported(files, "topics")
+        assert (seen["release"], seen["controller"], seen["features"]) == ("4.0", "kraft", {ELR: 1})
+        assumed = {one["what"]: one["value"] for one in seen["assumed"]}
+        assert assumed["release"] == "4.0"
+        assert f"features.{ELR}" not in assumed
+
+    def test_the_column_alone_proves_the_tool(self, files: dict[str, str]) -> None:
+        """The oldest release of such a tool, and no feature: both are assumed."""
+        Path(files["topics"]).write_text(samples.NEWEST)
+        seen = imported(files, "topics")
+        assert (seen["release"], seen["controller"]) == ("3.8", "kraft")
+        assert ELR not in seen["features"]
+        assumed = {one["what"]: one["value"] for one in seen["assumed"]}
+        assert (assumed["release"], assumed[f"features.{ELR}"]) == ("3.8", 0)
+
+    def test_a_release_that_has_none(self, files: dict[str, str]) -> None:
+        """Brokers of 3.9 cannot have written such a listing."""
+        Path(files["topics"]).write_text(samples.NAMES_ELR)
+        with pytest.raises(InputError) as caught:
+            imported(files, "topics", release="3.9.1")
+        assert (caught.value.field, caught.value.given) == (f"features.{ELR}", 1)
 
     def test_features_that_are_shown_without_it_say_that_it_is_off(self) -> None:
         """A source that shows a cluster's features shows this one where it is on."""

@@ -24,7 +24,7 @@ class TestTopics:
 
     @pytest.mark.parametrize("release", samples.TOPICS)
     def test_the_way_of_writing_tells_the_release_about(self, release: str) -> None:
-        """The newest release that writes so is the hint."""
+        """A release that writes so is the hint: with a column for eligible leaders the oldest."""
         hint = facts(samples.TOPICS[release]).release_hint
         assert hint is not None
         assert hint[0] == release
