@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from isr_pipeline.base.files.words import counted
 from isr_pipeline.kafka.release_numbers import version_of
 from isr_pipeline.scenarios.cluster_file import ELR
 from isr_pipeline.scenarios.model import ALTER_PARTITION_MS, Service
@@ -123,6 +124,14 @@ class Assumptions:
             "kafka-configs.sh --entity-type topics tells them apart"
         )
         self.add("topics.*.settings", "the topics' own", why)
+
+    def unlisted_settings(self, listing: str, other: str, topics: int) -> None:
+        """Assume that settings hold which a listing without any settings does not show."""
+        why = (
+            f"{listing} shows no setting of {counted(topics, 'topic')}: they have none, or whoever "
+            "listed them has no right to DescribeConfigs"
+        )
+        self.add("topics.*.settings that the listing lacks", f"those of {other}", why)
 
     def batches(self, *, rated: bool, unrated: bool) -> None:
         """Assume how many records a request holds.

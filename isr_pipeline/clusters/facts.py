@@ -103,7 +103,7 @@ class TopicFacts:
         settings_mixed: the source writes what brokers set for all topics in the same place.
         settings_whole: what is not among them, the topic does not set.
         effective: what holds for it, whoever sets it, where the source says that.
-        partition_count: how many it was told to have.
+        wanted: how many partitions, and replicas of each, it was told to have.
     """
 
     topic_id: str | None = None
@@ -111,7 +111,7 @@ class TopicFacts:
     settings_mixed: bool = False
     settings_whole: bool = False
     effective: dict[str, str] = field(default_factory=dict)
-    partition_count: int | None = None
+    wanted: dict[str, int] = field(default_factory=dict)
     partitions: dict[int, PartitionFacts] = field(default_factory=dict)
 
     def partition(self, number: int) -> PartitionFacts:

@@ -84,6 +84,8 @@ class _Merge:
         self.conflicts: list[dict[str, Any]] = []
         self.more_conflicts: Counter[str] = Counter()
         self.left_out: list[str] = []
+        self.unlisted: dict[tuple[str, str], set[str]] = {}
+        """By listing and other source: topics whose settings the other alone shows."""
         self.unrated = 0
         """Partitions without a rate, of topics whose other partitions have one."""
         self.unplaced = 0
@@ -475,13 +477,14 @@ class _Merge:
                 if len(more) > 1
                 else f"partition {more[0]} of {name}, which only the less believed source has"
             )
+        listed = next(facts for topic, facts in said if topic is best)
+        of_each = sorted({len(p.replicas) for p in best.partitions.values() if p.replicas})
+        made = {"partitions": [len(best.partitions)], "replicas": of_each}
         for topic, facts in said:
-            count = topic.partition_count
-            if count is not None and count != len(best.partitions):
-                listed = next(facts for topic, facts in said if topic is best)
-                self._conflict(
-                    f"topics.{name}.partitions", (len(best.partitions), listed), (count, facts), ""
-                )
+            for what, count in topic.wanted.items():
+                if made[what] != [count]:
+                    kept = made[what][0] if len(made[what]) == 1 else made[what]
+                    self._conflict(f"topics.{name}.{what}", (kept, listed), (count, facts), "")
         # who has all of a topic's settings also says what it does not set
         told = sorted(said, key=lambda one: not one[0].settings_whole)
         first, believed = told[0]
@@ -490,7 +493,17 @@ class _Merge:
             if first.settings_whole and key not in first.settings:
                 self._not_its_own(name, key, (first, believed), told)
                 continue
-            merged.settings[key] = self.pick(f"topics.{name}.settings.{key}", values, key)
+            value, source = self.kept(f"topics.{name}.settings.{key}", values, key)
+            if first.settings_mixed and source is not believed and key not in first.settings:
+                # a listing shows either all that a topic sets, or, without the right to it, nothing
+                if first.settings:
+                    del self.values_from[f"topics.{name}.settings.{key}"]
+                    self._conflict(
+                        f"topics.{name}.settings.{key}", (None, believed), (value, source), key
+                    )
+                    continue
+                self.unlisted.setdefault((believed.source, _named(source)), set()).add(name)
+            merged.settings[key] = value
             merged.settings_mixed |= first.settings_mixed
         return merged
 
@@ -569,6 +582,8 @@ class _Merge:
             raise InputError(names, "", "no topic that is replicated", allowed)
         if any(topic.settings_mixed and topic.settings for topic in topics.values()):
             self.assumed.topic_settings()
+        for (listing, other), names in self.unlisted.items():
+            self.assumed.unlisted_settings(listing, other, len(names))
         if without:
             self.assumed.rates(len(without))
         if self.unrated:

@@ -50,9 +50,16 @@ def read(source: Source) -> Facts:
     found = [_resource(source, one) for one in every if one.get("kind") in _KINDS]
     others = Counter(str(one.get("kind")) for one in every if one.get("kind") not in _KINDS)
     facts.left_out += [f"{counted(n, 'resource')} of kind {kind}" for kind, n in others.items()]
-    for one in _of_one_cluster(facts, source, found):
+    ours = list(_of_one_cluster(facts, source, found))
+    with_pools = any(one.kind == "KafkaNodePool" for one in ours)
+    for one in ours:
+        why = one.not_applied
+        if why and one.kind != "KafkaTopic":
+            facts.left_out.append(
+                f"{one.kind} {one.name} ({why}): brokers may run with other values"
+            )
         if one.kind == "Kafka":
-            _kafka(facts, source, one)
+            _kafka(facts, source, one, with_pools=with_pools)
         elif one.kind == "KafkaNodePool":
             _pool(facts, source, one)
         else:
@@ -79,6 +86,35 @@ class _Resource:
         noted = self.metadata.get(where)
         value = noted.get(name) if isinstance(noted, Mapping) else None
         return "" if value is None else str(value)
+
+    def _says(self, annotation: str, value: str) -> bool:
+        return self.noted("annotations", f"strimzi.io/{annotation}").lower() == value
+
+    @property
+    def not_applied(self) -> str:
+        """Why the operator has not made what it asks for; empty if it has, or if nobody can tell.
+
+        A resource out of a repository has no generation: the API server counts them.
+        """
+        if self.kind == "KafkaTopic" and self._says("managed", "false"):
+            return "strimzi.io/managed: false"
+        if self._says("pause-reconciliation", "true"):
+            return "strimzi.io/pause-reconciliation: true"
+        wanted, seen = self.metadata.get("generation"), self.status.get("observedGeneration")
+        if wanted is not None and wanted != seen:
+            return f"generation {wanted}, of which the operator saw {seen or 'none'}"
+        refused = any(self.has_condition("Ready", value) for value in ("False", False))
+        return "not ready" if refused or self.has_condition("NotReady") else ""
+
+    def has_condition(self, name: str, value: object = None) -> bool:
+        """Whether its status has a condition of a type, or of a reason; "True" unless told."""
+        conditions = self.status.get("conditions")
+        return any(
+            isinstance(one, Mapping)
+            and name in (one.get("type"), one.get("reason"))
+            and one.get("status", "True") in (("True", True) if value is None else (value,))
+            for one in (conditions if isinstance(conditions, list) else ())
+        )
 
     @property
     def cluster(self) -> str:
@@ -154,7 +190,7 @@ def _mapping(source: Source, at: str, value: Any) -> Mapping[str, Any]:
     return value
 
 
-def _kafka(facts: Facts, source: Source, resource: _Resource) -> None:
+def _kafka(facts: Facts, source: Source, resource: _Resource, *, with_pools: bool) -> None:
     spec = resource.spec
     kafka = _mapping(source, "Kafka.spec.kafka", spec.get("kafka"))
     wanted, runs = kafka.get("version"), resource.status.get("kafkaVersion")
@@ -175,9 +211,23 @@ def _kafka(facts: Facts, source: Source, resource: _Resource) -> None:
         label = _mapping(source, "Kafka.spec.kafka.rack", kafka["rack"]).get("topologyKey")
         facts.left_out.append(f"racks follow the nodes' label {label}, whose values are not here")
     replicas = kafka.get("replicas")
-    if type(replicas) is int and 0 < replicas <= 10_000:
+    if replicas is not None and (with_pools or _asks_for_pools(resource)):
+        facts.left_out.append(
+            f"Kafka.spec.kafka.replicas {replicas}, which the operator ignores beside node pools"
+        )
+    elif type(replicas) is int and 0 < replicas <= 10_000:
         for number in range(replicas):
             facts.broker(number)
+
+
+def _asks_for_pools(resource: _Resource) -> bool:
+    """Whether node pools make the brokers, though none may be in the file; under KRaft they do."""
+    return (
+        resource.noted("annotations", "strimzi.io/node-pools") == "enabled"
+        or bool(resource.status.get("kafkaNodePools"))
+        or resource.has_condition("UnusedReplicasConfiguration")
+        or resource.spec.get("zookeeper") is None
+    )
 
 
 def _controller(resource: _Resource) -> str:
@@ -213,10 +263,17 @@ def _topic(facts: Facts, source: Source, resource: _Resource) -> None:
     """A topic's settings; its partitions are only counted."""
     spec = resource.spec
     name = topic_name(source, "KafkaTopic", str(spec.get("topicName") or resource.name))
+    config = _mapping(source, "KafkaTopic.spec.config", spec.get("config"))
+    if resource.not_applied:
+        facts.left_out.append(
+            f"KafkaTopic {resource.name} of topic {name}, with {counted(len(config), 'setting')}: "
+            f"the operator does not apply it ({resource.not_applied})"
+        )
+        return
     topic = facts.topic(name)
-    for key, value in _mapping(source, "KafkaTopic.spec.config", spec.get("config")).items():
+    for key, value in config.items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
         topic_setting(facts, topic, str(key), text)
-    partitions = spec.get("partitions")
-    if type(partitions) is int:
-        topic.partition_count = partitions
+    for field in ("partitions", "replicas"):
+        if type(spec.get(field)) is int:
+            topic.wanted[field] = spec[field]
