@@ -582,8 +582,8 @@ class _Merge:
             raise InputError(names, "", "no topic that is replicated", allowed)
         if any(topic.settings_mixed and topic.settings for topic in topics.values()):
             self.assumed.topic_settings()
-        for (listing, other), names in self.unlisted.items():
-            self.assumed.unlisted_settings(listing, other, len(names))
+        for (listing, other), topics_without in self.unlisted.items():
+            self.assumed.unlisted_settings(listing, other, len(topics_without))
         if without:
             self.assumed.rates(len(without))
         if self.unrated:
