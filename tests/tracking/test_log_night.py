@@ -24,6 +24,7 @@ from isr_pipeline.report.tracking.log_night import (
     find_parent,
     log_night,
     pin_baseline,
+    retract,
 )
 from isr_pipeline.report.tracking.names import config_note, night_note
 from isr_pipeline.report.tracking.pages import logged_experiments
@@ -452,6 +453,38 @@ class TestPinAndPrune:
         assert runs(client, night=NIGHT) == []
         assert len(runs(client, night=LATER)) == 4
         assert delete_night("synthetic", NIGHT) == 0
+
+
+class TestRetract:
+    """A run that was logged, and failed before it became the night."""
+
+    def test_has_no_verdict(self, client: MlflowClient) -> None:
+        """Its runs say why; those that it had replaced are the night's again."""
+        plan = judged().plan(NIGHT)
+        first = log_night(plan, "manual__1")
+        second = log_night(plan, "manual__2")
+        retract("synthetic", NIGHT, "manual__2", "report failed: no room", restore=True)
+        assert find_parent(client, "synthetic", NIGHT) == first
+        for run in runs(client, dag_run_id="manual__2"):
+            assert run.data.tags["status"] == "no verdict"
+            assert str(run.info.run_name).endswith(" (no verdict)")
+        tags = client.get_run(second).data.tags
+        assert tags["mlflow.note.content"] == "**report failed: no room**"
+        assert not any("(replaced)" in str(run.info.run_name) for run in runs(client, night=NIGHT))
+
+    def test_of_the_night_itself(self, client: MlflowClient) -> None:
+        """Where its data was refused afterwards, the date has no verdict any more."""
+        plan = judged().plan(NIGHT)
+        log_night(plan, "manual__1")
+        log_night(plan, "manual__2")
+        retract("synthetic", NIGHT, "manual__2", "outcomes refused", restore=False)
+        assert find_parent(client, "synthetic", NIGHT) is None
+
+    def test_of_a_run_that_logged_nothing(self, client: MlflowClient) -> None:
+        """Nothing is touched."""
+        parent = log_night(judged().plan(NIGHT), "manual__1")
+        retract("synthetic", NIGHT, "manual__2", "plan failed", restore=True)
+        assert find_parent(client, "synthetic", NIGHT) == parent
 
 
 def test_a_ratio_has_its_scenarios() -> None:
