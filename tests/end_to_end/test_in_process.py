@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import time
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.night.status import KILLED, WITHOUT_VERDICT
 from tests.end_to_end.conftest import EXPERIMENT, Site
 from tests.end_to_end.test_night import digests
@@ -77,6 +80,40 @@ class TestInProcess:
         assert "no-data" in said
         in_process(site, "--replace")
         assert digests(site.show(NIGHT))["outcomes"] == digests(alone)["outcomes"]
+
+
+class TestOneDay:
+    """README's steps on one day: accept it, change something, run the next."""
+
+    CHANGED = "broker.session.timeout.ms: 18000"
+
+    @pytest.fixture
+    def config(self, tmp_path: Path) -> Path:
+        """The shipped files, in which the reference waits longer for a dead broker."""
+        config = Path(shutil.copytree(REPOSITORY / "config", tmp_path / "config"))
+        file = config / "experiments" / f"{EXPERIMENT}.yaml"
+        head, name, rest = file.read_text().partition("      - name: today\n")
+        file.write_text(f"{head}{name}        set: {{{self.CHANGED}}}\n{rest}")
+        return config
+
+    def test_every_command_that_a_red_run_prints(
+        self, site: Site, alone: dict[str, Any], config: Path
+    ) -> None:
+        """None of them refuses or hides what got worse, in whatever order they are run."""
+        assert alone
+        more = {"ISR_PIPELINE_CONFIG": str(config)}
+        site.run("baseline", "accept", NIGHT, "--experiment", EXPERIMENT, "--why", "first")
+        night = ("night", "run", "--experiment", EXPERIMENT, "--night", NIGHT, "--in-process")
+        said = site.run(*night, status=1, more=more)
+        told = [line.removeprefix("what to do").strip() for line in said.splitlines()]
+        commands = [line.split()[1:] for line in told if line.startswith("isr-pipeline ")]
+        ask, why, blame, accept = commands
+        assert self.CHANGED.partition(":")[0] in site.run(*blame, more=more)
+        assert "decided by broker.session.timeout.ms" in site.run(*why, more=more)
+        site.run(*ask, "--in-process", status=1, more=more)
+        assert site.show(NIGHT)["status"] == "regressed"
+        accepted = site.run(*accept[: accept.index("--why")], "--why", "meant", more=more)
+        assert "absorbed, and not called again:" in accepted
 
 
 class TestStopped:
