@@ -187,7 +187,7 @@ class NightData:
     def values_in(
         self, one: ConfigVerdict, metric: str, scenario_id: str
     ) -> tuple[float, float] | None:
-        """A metric in one scenario of any panel, the baseline and tonight, in its own unit.
+        """A metric's total in one scenario of any panel, the baseline's and tonight's.
 
         Returns:
             None if a side was never run there.
@@ -200,7 +200,7 @@ class NightData:
             return None
         new, old = pair
         row = new.scenario_ids.index(scenario_id)
-        values = float(old.values[metric][row, 0]), float(new.values[metric][row, 0])
+        values = float(old.natural(metric)[row, 0]), float(new.natural(metric)[row, 0])
         return values if np.isfinite(values).all() else None
 
     def _runs(self, one: ConfigVerdict, scenario_id: str, text: str) -> tuple[Run, ...]:

@@ -59,7 +59,7 @@ def difference(metric: str, word: Word, **more: object) -> Difference:
         "after": 0.02, "ratio": 2.0, "low": 1.8, "high": 2.2,
     }  # fmt: skip
     given |= more
-    given["after"] = 0.01 * float(str(given["ratio"]))
+    given["after"] = float(str(given["before"])) * float(str(given["ratio"]))
     sides = {name: given[name] for name in ("before", "after", "ratio", "low", "high")}
     return Difference.model_validate({"pair": {"per": Per.YEAR, "scenarios": 200, **sides}} | given)
 

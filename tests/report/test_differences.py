@@ -239,7 +239,7 @@ class TestYears:
         assert produce is not None
         years = produce.year_before, produce.year_after
         told = " to ".join(plain(year.value) for year in years if year is not None)
-        assert any(f"| {told} " in line for line in lines), told
+        assert any(f"| {told} 0.5 ×" in line for line in lines), told
         repair = found.repair_after
         assert repair is not None
         told = f"to {plain(repair.value)} ({plain(repair.low)} to"

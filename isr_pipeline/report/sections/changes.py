@@ -139,8 +139,8 @@ def _sentence(data: NightData, one: ConfigVerdict, metric: MetricVerdict) -> str
     if values is not None:
         before, after = values
         rose += (
-            f" from {quantities.amount(metric.metric, before)} "
-            f"to {quantities.quantity(metric.metric, after)}"
+            f" from {quantities.plain(before)} to {quantities.plain(after)} "
+            f"{METRICS[metric.metric].unit.total}"
         )
     all_ = "are not decided" if metric.status is Status.UNDECIDED else "did not"
     return (
