@@ -83,7 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
     use_kernel_cache()
     ready.compile_kernel()
     rows = simulated(experiment, given.processes, console)
-    beside = panel.summaries(rows, arms, experiment.reference)
+    beside = panel.compared(rows, experiment)
     found, own = panel.ratios(beside), panel.reference_values(beside)
     console.print("\n" + "\n".join(show.text(asked, found, own, scenarios)))
     if given.write:

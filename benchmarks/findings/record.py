@@ -53,14 +53,14 @@ def keep(
         name: of the finding.
         scenarios: of its panel.
         found: configuration -> metric -> ratio to the reference.
-        reference: metric -> the reference's own value.
+        reference: metric -> the reference's own figure, of a year or of a typical scenario.
     """
     line = {
         "measured_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "code_version": code_version(),
         "finding": name,
         "scenarios": scenarios,
-        "reference": dict(reference),
+        "year": dict(reference),
         "ratios": {
             arm: {metric: [one.value, one.low, one.high] for metric, one in ratios.items()}
             for arm, ratios in found.items()
@@ -104,15 +104,20 @@ def _fill(block: re.Match[str]) -> str:
         inside = ["", *show.neighbours_table(line), ""]
         return block["start"] + "\n".join(inside) + "\n" + block["end"]
     asked, found = question(name), found_in(line)
+    own, of_a_year = line.get("year") or line["reference"], "year" in line
     if block["form"] == "text":
-        inside = ["```text", *show.text(asked, found, line["reference"], scenarios), "```"]
+        inside = [
+            "```text",
+            *show.text(asked, found, own, scenarios, is_of_a_year=of_a_year),
+            "```",
+        ]
     else:
         day, version = line["measured_at"][:10], line["code_version"]
         inside = [
             "",
             *show.markdown_table(asked, found),
             "",
-            show.absolute(asked, line["reference"]),
+            show.absolute(asked, own, is_of_a_year=of_a_year),
             f"{scenarios} scenarios, measured on {day} with `{version}`.",
             "",
         ]

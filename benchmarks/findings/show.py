@@ -7,7 +7,9 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.findings.question import SHOWN
-from isr_pipeline.verdicts.quantities import quantity
+from isr_pipeline.verdicts.quantities import is_latency, quantity
+from isr_pipeline.verdicts.record import Per
+from isr_pipeline.verdicts.sentences import one_figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,13 +80,28 @@ def cells(
     return ("", *SHOWN.values()), rows
 
 
-def absolute(question: Question, reference: Mapping[str, float]) -> str:
-    """What the reference itself has, so that a ratio can be told in minutes: one line."""
+def absolute(
+    question: Question, reference: Mapping[str, float], *, is_of_a_year: bool = True
+) -> str:
+    """What the reference itself has, so that a ratio can be told in minutes: one line.
+
+    Args:
+        question: whose reference it is.
+        reference: metric -> its figure.
+        is_of_a_year: False of what was kept before figures were of a year.
+    """
     label = question.labels[question.experiment.reference]
     values = ", ".join(
-        f"{heading} {quantity(metric, reference[metric])}" for metric, heading in SHOWN.items()
+        f"{heading} {_figure(metric, reference[metric], is_of_a_year=is_of_a_year)}"
+        for metric, heading in SHOWN.items()
     )
     return f"{label}: {values}. How often faults happen is an estimate."
+
+
+def _figure(metric: str, value: float, *, is_of_a_year: bool) -> str:
+    if not is_of_a_year:
+        return quantity(metric, value)
+    return one_figure(metric, Per.TYPICAL if is_latency(metric) else Per.YEAR, value)
 
 
 def text(
@@ -92,6 +109,8 @@ def text(
     found: Mapping[str, Mapping[str, Ratio]],
     reference_values: Mapping[str, float],
     scenarios: int,
+    *,
+    is_of_a_year: bool = True,
 ) -> list[str]:
     """What `make finding` ends with: question, table, sentences, words; lines of plain text."""
     reference = question.labels[question.experiment.reference]
@@ -108,7 +127,11 @@ def text(
         *table,
         "",
         f"Ratios to {reference} over {scenarios} fault scenarios, with 95 % intervals.",
-        *textwrap.wrap(absolute(question, reference_values), LINE, subsequent_indent="  "),
+        *textwrap.wrap(
+            absolute(question, reference_values, is_of_a_year=is_of_a_year),
+            LINE,
+            subsequent_indent="  ",
+        ),
         *sentences(question, found),
         "What the columns mean, and why: docs/findings.md",
     ]

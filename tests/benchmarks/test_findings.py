@@ -113,7 +113,7 @@ class TestPanel:
         arms = configurations(experiment)
         rows = [row for part in panel.outcomes(experiment, 1) for row in part]
         assert len(rows) == 2 * len(arms)
-        found = panel.ratios(panel.summaries(rows, arms, experiment.reference))
+        found = panel.ratios(panel.compared(rows, experiment))
         assert list(found) == [arm.name for arm in arms if arm.name != experiment.reference]
         assert found["solution-1"]["produce_unavailable_rate"].value > 0
 
@@ -181,7 +181,7 @@ class TestRecord:
         page = "before\n<!-- finding:table:lag-limit:800 -->\nold\n<!-- finding:end -->\nafter\n"
         shown = record.filled(page)
         assert "| 10 s | 3.00 x (2.50–4.00) |" in shown
-        assert "30 s (default): produce unavailable 0.2 % of time, " in shown
+        assert "30 s (default): produce unavailable 0.002 partition-minutes a year, " in shown
         assert "old" not in shown
         assert record.filled(shown) == shown
         assert json.loads(results.read_text().splitlines()[0])["scenarios"] == 800
