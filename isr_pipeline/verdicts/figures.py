@@ -106,6 +106,8 @@ def own_figures(
 ) -> dict[str, dict[str, float]]:
     """config_id -> tested metric -> what it has in a year, or of a latency in a typical scenario.
 
+    Where nobody counts incidents, none is none all the same.
+
     Args:
         panel: of the night; who has a failed or missing pair has nothing.
         settings: with the metrics, and the floors of latencies.
@@ -118,7 +120,7 @@ def own_figures(
         counted = every if incidents is None or is_latency(metric) else incidents > 0
         per, values = figures(panel, metric, settings, incidents, counted)
         for config_id, value in zip(panel.config_ids, values, strict=True):
-            if per in (Per.YEAR, Per.TYPICAL) and np.isfinite(value):
+            if value == 0 or (per in (Per.YEAR, Per.TYPICAL) and np.isfinite(value)):
                 found[config_id][metric] = float(value)
     return found
 

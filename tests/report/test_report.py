@@ -256,9 +256,9 @@ class TestPage:
         worse = page.split('<section id="regressions"')[1].split("</section>")[0]
         assert most["scenario_id"] not in worse
         single = as_read(page, "single")
-        after = quantities.quantity(FLAPS, most[FLAPS])
-        before = quantities.amount(FLAPS, most[FLAPS] / 2)
-        rose = f"In {most['scenario_id']} ISR flaps rose from {before} to {after}: "
+        flaps = most["isr_flaps"]
+        before, after = (quantities.plain(one) for one in (flaps / 2, flaps))
+        rose = f"In {most['scenario_id']} ISR flaps rose from {before} to {after} events: "
         assert any(line.startswith(rose) for line in single)
         approved([*as_read(page, "regressions"), *single])
 
@@ -282,12 +282,12 @@ class TestPage:
         """Before, tonight, ratio, verdict, in how many scenarios, and where it changed most."""
         page = render(read_night(regressed.plan(LATER)))
         told = page.split('<section id="answer"')[1].split("</section>")[0]
-        row = told.split('<th scope="row">ISR flaps<br>')[1].split("</tr>")[0]
+        row = told.split('<th scope="row">ISR flaps')[1].split("</tr>")[0]
         badge = '<span class="status regressed">regressed</span>'
         assert re.search(rf'<td class="n">2 × \([\d.]+ to [\d.]+\)<br>{badge}</td>', row)
         assert re.search(r"worse in \d+, better in 0 of \d+", row)
         assert re.search(
-            r"<td>stratum-[01] 2 ×, from [\d.]+ to [\d.]+ a partition and hour</td>", row
+            r"<td>when stratum-[01]: 2 × from [\d.]+ to [\d.]+ events a scenario</td>", row
         )
 
     def test_what_is_not_about_the_change_is_folded(self, regressed: World) -> None:
