@@ -120,7 +120,7 @@ class Assumptions:
     def topic_settings(self) -> None:
         """Assume that what a listing shows with a topic is the topic's own setting."""
         why = (
-            "kafka-topics.sh shows values of brokers in the same place; "
+            "kafka-topics.sh and Cruise Control show values of brokers in the same place; "
             "kafka-configs.sh --entity-type topics tells them apart"
         )
         self.add("topics.*.settings", "the topics' own", why)

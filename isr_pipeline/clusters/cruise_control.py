@@ -10,12 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from isr_pipeline.clusters.facts import BROKER_MAX, PARTITIONS_MAX, TOOL, Facts, Source, topic_name
+from isr_pipeline.base.files.words import one_line
+from isr_pipeline.clusters.facts import (
+    BROKER_MAX,
+    PARTITIONS_MAX,
+    TOOL,
+    Facts,
+    Source,
+    TopicFacts,
+    topic_name,
+)
 from isr_pipeline.clusters.lines import json_texts
 
 KIND = "Cruise Control's JSON"
 _ALLOWED = "the JSON of Cruise Control's kafka_cluster_state, load or partition_load"
 _GROUPS = ("other", "urp", "offline", "with-offline-replicas", "under-min-isr")
+
+_UP = ("ALIVE", "NEW")
+"""States of a broker that takes part; DEAD, DEMOTED and BAD_DISKS are told."""
 
 
 def recognises(text: str) -> bool:
@@ -69,12 +81,24 @@ def _state(facts: Facts, source: Source, answer: Mapping[str, Any]) -> None:
     if "KafkaPartitionState" in answer and not states.get("other"):
         allowed = "the answer with verbose=true, which has every partition"
         source.refuse("KafkaPartitionState.other", "unhealthy partitions only", allowed)
+    offline: dict[int, list[str]] = {}
     for group in _GROUPS:
         for i, entry in enumerate(_list(source, group, states.get(group))):
-            _partition(facts, source, f"{group}[{i}]", _mapping(source, f"{group}[{i}]", entry))
+            at = f"{group}[{i}]"
+            which = _partition(facts, source, at, _mapping(source, at, entry))
+            for broker in _ids(source, f"{at}.offline", entry.get("offline")):
+                offline.setdefault(broker, []).append(which)
+    for broker, partitions in sorted(offline.items()):
+        named = sorted(set(partitions))  # several groups have the same partition
+        more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+        facts.left_out.append(
+            f"broker {broker}'s replica of {named[0]}{more} is offline ({source.name}); "
+            "here it is online"
+        )
 
 
-def _partition(facts: Facts, source: Source, at: str, entry: Mapping[str, Any]) -> None:
+def _partition(facts: Facts, source: Source, at: str, entry: Mapping[str, Any]) -> str:
+    """Keep a partition, and give its name."""
     for key in ("topic", "partition", "leader", "replicas", "in-sync"):
         if key not in entry:
             source.refuse(at, f"no {key}", "topic, partition, leader, replicas, in-sync")
@@ -90,6 +114,18 @@ def _partition(facts: Facts, source: Source, at: str, entry: Mapping[str, Any]) 
     for member in (*partition.isr, *([partition.leader] if partition.leader >= 0 else [])):
         if member not in partition.replicas:
             source.refuse(at, f"broker {member}", f"a replica ({list(partition.replicas)})")
+    _min_isr(facts.topic(name), source, f"{at}.min-isr", entry.get("min-isr"))
+    return f"{name}-{number}"
+
+
+def _min_isr(topic: TopicFacts, source: Source, at: str, value: Any) -> None:
+    """Keep what 2.5.60 and later show with each partition: whose setting it is they do not say."""
+    if value is None:
+        return
+    text = str(_number(source, at, value, PARTITIONS_MAX))
+    before = topic.effective.setdefault("min.insync.replicas", text)
+    if text != before:
+        source.refuse(at, text, f"{before}, as in other partitions of the topic")
 
 
 def _load(facts: Facts, source: Source, answer: Mapping[str, Any]) -> None:
@@ -102,6 +138,11 @@ def _load(facts: Facts, source: Source, answer: Mapping[str, Any]) -> None:
         # without racks Cruise Control takes the host's name for one
         if isinstance(rack, str) and rack and rack != entry.get("Host"):
             broker.rack = rack
+        state = str(entry.get("BrokerState", "ALIVE"))
+        if state not in _UP:
+            facts.left_out.append(
+                f"broker {entry['Broker']} is {one_line(state)[:30]} ({source.name}); here it is up"
+            )
 
 
 def _partition_load(facts: Facts, source: Source, answer: Mapping[str, Any]) -> None:

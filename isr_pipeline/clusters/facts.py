@@ -102,7 +102,7 @@ class TopicFacts:
         settings: what it sets for itself, as texts.
         settings_mixed: the source writes what brokers set for all topics in the same place.
         settings_whole: what is not among them, the topic does not set.
-        effective: what holds for it, whoever sets it, where the source says that.
+        effective: what holds for it, whoever sets it, defaults too, where the source says that.
         wanted: how many partitions, and replicas of each, it was told to have.
     """
 

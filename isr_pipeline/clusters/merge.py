@@ -21,7 +21,7 @@ from isr_pipeline.clusters.assumptions import (
     Assumptions,
     is_internal,
 )
-from isr_pipeline.clusters.facts import Facts, PartitionFacts, TopicFacts
+from isr_pipeline.clusters.facts import LIVE, METADATA, Facts, PartitionFacts, TopicFacts
 from isr_pipeline.clusters.topics_text import ELR_COLUMN, WITHOUT_ELR, WITHOUT_ELR_KRAFT
 from isr_pipeline.kafka.broker_config import KEYS, resolve
 from isr_pipeline.kafka.release_numbers import NUMBERS, kafkas_own, rule_set_text, version_of
@@ -291,9 +291,29 @@ class _Merge:
             if self.pick(f"{at}.fenced", ((b.fenced if b else None, f) for b, f in said)):
                 self.left_out.append(f"broker {number} is fenced; here it is up")
             self.values_from.pop(f"{at}.fenced", None)
+        self._empty(sorted(named - replicas))
+        self._without_a_rack([b["id"] for b in brokers if b["rack"] is None], len(brokers))
         self.dirs_of = {b["id"]: b["log_dirs"] for b in brokers}
         self.only_dir = {b: dirs[0] for b, dirs in self.dirs_of.items() if len(dirs) == 1}
         return brokers
+
+    def _empty(self, brokers: list[int]) -> None:
+        """Assume that brokers which hold nothing are there: a controller may be named like one."""
+        if brokers:
+            by = [f.source for f in self.sources if not f.brokers.keys().isdisjoint(brokers)]
+            why = f"{', '.join(by)} names them, and no partition is on them"
+            self.assumed.add(f"broker {few(brokers)}", "up and empty", why)
+
+    def _without_a_rack(self, brokers: list[int], of: int) -> None:
+        """Assume that brokers have no rack, where others have one and nobody shows all of these."""
+        unknown = [number for number in brokers if number not in self._known_racks()]
+        if unknown and len(brokers) < of:
+            self.assumed.add(f"rack of broker {few(unknown)}", None, "only others' racks are told")
+
+    def _known_racks(self) -> set[int]:
+        """Brokers whose rack some source would tell."""
+        registered = (f for f in self.sources if f.rank in (LIVE, METADATA))
+        return {*self.whole, *(number for f in registered for number in f.brokers)}
 
     def _log_dirs(self, broker: int, topics: dict[str, TopicFacts]) -> list[str]:
         """The broker's log dirs: by path if any source has paths, else by their uuids."""
@@ -505,7 +525,30 @@ class _Merge:
                 self.unlisted.setdefault((believed.source, _named(source)), set()).add(name)
             merged.settings[key] = value
             merged.settings_mixed |= first.settings_mixed
+        self._effective(name, merged, told)
         return merged
+
+    def _effective(
+        self, name: str, merged: TopicFacts, said: list[tuple[TopicFacts, Facts]]
+    ) -> None:
+        """What holds for a topic, where a source says that and not who sets it."""
+        first = said[0][0]
+        for topic, facts in said:
+            if topic.settings_whole:
+                continue
+            for key, text in ((k, v) for k, v in topic.effective.items() if k in KEYS):
+                at = f"topics.{name}.settings.{key}"
+                known = merged.settings.get(key, merged.effective.get(key))
+                if first.settings_whole and known is None:
+                    known = first.effective.get(key)
+                if known is not None and known != text:
+                    kept_from = next(f for t, f in said if known in _texts_of(t, key))
+                    self._conflict(at, (known, kept_from), (text, facts), key)
+                elif known is None and first.settings_whole:
+                    facts.start_with(key, text)  # the topic does not set it, so brokers do
+                elif known is None:
+                    merged.effective[key] = text
+                    self.values_from[at] = _named(facts)
 
     def _not_its_own(
         self,
@@ -580,7 +623,11 @@ class _Merge:
             names = ", ".join(facts.source for facts in self.sources)
             allowed = "at least one topic with two replicas"
             raise InputError(names, "", "no topic that is replicated", allowed)
-        if any(topic.settings_mixed and topic.settings for topic in topics.values()):
+        shown = (
+            topic.settings_mixed and (topic.settings or topic.effective)
+            for topic in topics.values()
+        )
+        if any(shown):
             self.assumed.topic_settings()
         for (listing, other), topics_without in self.unlisted.items():
             self.assumed.unlisted_settings(listing, other, len(topics_without))
@@ -617,6 +664,13 @@ class _Merge:
                 continue  # a broker's own, which the listing shows with every topic
             if value is not None:
                 settings[key] = value
+        for key, text in topic.effective.items():
+            value = self._value(text, key, self.sources[0])
+            if value in (None, self.settings.get(key, self.defaults[key])):
+                del self.values_from[f"topics.{name}.settings.{key}"]
+            else:
+                settings[key] = value
+                topic.settings_mixed = True
         stream = {
             "acks": acks,
             "records_per_batch": math.ceil(rate / BATCHES_PER_S) if rate else RECORDS_PER_S,
@@ -736,6 +790,10 @@ def _brokers_of(facts: Facts) -> set[int]:
 
 def _named(facts: Facts | None) -> str:
     return f"{facts.source} ({facts.kind})" if facts else ""
+
+
+def _texts_of(topic: TopicFacts, key: str) -> tuple[str | None, str | None]:
+    return topic.settings.get(key), topic.effective.get(key)
 
 
 def _settings_of(facts: Facts) -> set[str]:

@@ -87,10 +87,10 @@ def read(source: Source) -> Facts:
         _check_id(source, number, pairs, found)
         facts.put(pairs, found[1], unescaped(found[2].strip()))
         _check_kind(source, number, found[1], pairs[found[1]])
-    listed = re.sub(r"\s", "", pairs.get("process.roles", "")).removeprefix("[").removesuffix("]")
-    roles = {"broker"} if listed in _NOTHING else set(listed.split(","))
+    roles = _roles(pairs.get("process.roles", ""))
     if not roles <= _ROLES:
-        source.refuse("process.roles", listed, "broker, controller, both, or nothing")
+        allowed = "broker, controller, both, or nothing"
+        source.refuse("process.roles", pairs["process.roles"], allowed)
     ids = [pairs[key] for key in _IDS if pairs.get(key, "") not in _NO_ID]
     if "broker" in roles and (not ids or _PLACEHOLDER.search(ids[0])):
         # something else gives each broker its id: every one has this file
@@ -101,11 +101,22 @@ def read(source: Source) -> Facts:
     if broker is not None:
         facts.broker(broker).settings_whole = True
     for key, value in pairs.items():
-        if broker is not None or not of_a_broker(key) or key in OF_CONTROLLERS:
+        if broker is not None:
             broker_setting(facts, broker, key, value)
         else:
-            facts.unread.add(key)
+            controller_setting(facts, key, value)
     return facts
+
+
+def is_a_broker(process_roles: str) -> bool:
+    """Whether a node with these roles is a broker, perhaps a controller, too."""
+    return "broker" in _roles(process_roles)
+
+
+def _roles(process_roles: str) -> set[str]:
+    """Roles as a file or a broker's own log lists them; under ZooKeeper there are none."""
+    listed = re.sub(r"\s", "", process_roles).removeprefix("[").removesuffix("]")
+    return {"broker"} if listed in _NOTHING else set(listed.split(","))
 
 
 def _pair(line: str) -> re.Match[str] | None:
@@ -249,6 +260,16 @@ def broker_setting(
             facts.unread.add(key)
     elif not default:
         facts.put(facts.settings if broker is None else facts.broker(broker).settings, key, value)
+
+
+def controller_setting(facts: Facts, key: str, value: str, *, default: bool = False) -> None:
+    """Keep what a controller that is no broker says: what it decides by, even by default."""
+    if key in OF_CONTROLLERS:
+        broker_setting(facts, None, key, value)
+    elif of_a_broker(key):
+        facts.unread.add(key)
+    else:
+        broker_setting(facts, None, key, value, default=default)
 
 
 def topic_setting(facts: Facts, topic: TopicFacts, key: str, value: str) -> None:

@@ -171,7 +171,11 @@ _FORMATS: tuple[tuple[str, str, str], ...] = (
     (r"^topic: \S+\s+partition: ", "kafka-list-topic.sh of 0.8.0", f"{_TOPICS} of 0.8.1 or later"),
     (r"^akhq:", "AKHQ's configuration", _BOTH),
     (r'"progress"\s*:\s*\[', "Cruise Control at work", "the same request again, later"),
-    (r"\bLEADER\(S\)|\b[A-Z_]+\(MB\)", "Cruise Control's text", "the same with json=true"),
+    (
+        r"\bLEADER\(S\)|\b[A-Z_]+\(MB\)|^\s*TOPIC\s+PARTITION\s+LEADER\s+REPLICAS\b",
+        "Cruise Control's text",
+        "the same with json=true",
+    ),
     (
         r"^.{1,80}?\b(?:All|Dynamic|Default) configs? for .{1,300} are:$",
         "kafka-configs.sh --describe with something before each line",

@@ -114,7 +114,8 @@ def lines(said: dict[str, Any], name: str) -> Iterator[str]:
             for one in said[title]:
                 yield f"  {_conflict(one) if isinstance(one, dict) else one}"
     racks = {broker["rack"] for broker in said["brokers"] if broker["rack"]}
-    in_racks = counted(len(racks), "rack")
+    without = sum(not broker["rack"] for broker in said["brokers"])
+    in_racks = counted(len(racks), "rack") + (f" ({without} without one)" if without else "")
     yield (
         f"{name}: Kafka {said['release']}, {said['controller']}, "
         f"{counted(len(said['brokers']), 'broker')}"

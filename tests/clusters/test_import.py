@@ -330,7 +330,10 @@ class TestFile:
     def test_one_of_a_kind(self, files: dict[str, str]) -> None:
         """One rack is no racks, one topic no topics."""
         said = [*lines(imported(files, "topics", "server"), "mine")]
-        assert "mine: Kafka 3.7, kraft, 3 brokers in 1 rack, 1 topic, 2 partitions" in said
+        assert (
+            "mine: Kafka 3.7, kraft, 3 brokers in 1 rack (2 without one), 1 topic, 2 partitions"
+            in said
+        )
 
     def test_secrets(self, files: dict[str, str]) -> None:
         """No password comes into the file or onto the screen."""
