@@ -86,13 +86,13 @@ def _state(facts: Facts, source: Source, answer: Mapping[str, Any]) -> None:
         for i, entry in enumerate(_list(source, group, states.get(group))):
             at = f"{group}[{i}]"
             which = _partition(facts, source, at, _mapping(source, at, entry))
-            for broker in _ids(source, f"{at}.offline", entry.get("offline")):
-                offline.setdefault(broker, []).append(which)
-    for broker, partitions in sorted(offline.items()):
+            for broker_id in _ids(source, f"{at}.offline", entry.get("offline")):
+                offline.setdefault(broker_id, []).append(which)
+    for broker_id, partitions in sorted(offline.items()):
         named = sorted(set(partitions))  # several groups have the same partition
         more = f" and {len(named) - 1} more" if len(named) > 1 else ""
         facts.left_out.append(
-            f"broker {broker}'s replica of {named[0]}{more} is offline ({source.name}); "
+            f"broker {broker_id}'s replica of {named[0]}{more} is offline ({source.name}); "
             "here it is online"
         )
 
