@@ -24,6 +24,7 @@ from isr_pipeline.clusters.assumptions import (
 from isr_pipeline.clusters.facts import LIVE, METADATA, Facts, PartitionFacts, TopicFacts
 from isr_pipeline.clusters.topics_text import ELR_COLUMN, WITHOUT_ELR, WITHOUT_ELR_KRAFT
 from isr_pipeline.kafka.broker_config import KEYS, resolve
+from isr_pipeline.kafka.known_keys import mistyped
 from isr_pipeline.kafka.release_numbers import NUMBERS, kafkas_own, rule_set_text, version_of
 from isr_pipeline.scenarios.cluster_file import ELR, read_setting
 
@@ -802,13 +803,13 @@ def _settings_of(facts: Facts) -> set[str]:
     return {*facts.settings, *facts.started_with, *own}
 
 
-def _unread(sources: Sequence[Facts]) -> list[dict[str, Any]]:
+def _unread(sources: Sequence[Facts]) -> list[str | dict[str, Any]]:
     """Keys that no cluster file has: how many, and which; a word without a dot may be no key."""
     keys = sorted({key for facts in sources for key in facts.unread})
     names = [key for key in keys if "." in key]
     named = f": {', '.join(names)}" if len(names) <= UNREAD_NAMED else " (--json names them)"
     what = f"{counted(len(keys), 'key')} that no rule reads{named if names else ''}"
-    return [{"what": what, "keys": names}] if keys else []
+    return [*filter(None, map(mistyped, keys)), {"what": what, "keys": names}] if keys else []
 
 
 def _plain(value: Any) -> Any:

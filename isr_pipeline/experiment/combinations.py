@@ -20,7 +20,7 @@ from typing import Any
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.files.reading import parse_value
-from isr_pipeline.base.files.words import close_or_all, shown, with_list
+from isr_pipeline.base.files.words import shown
 from isr_pipeline.experiment.configurations import (
     MIN_ISR,
     RELEASE,
@@ -37,8 +37,10 @@ from isr_pipeline.experiment.keys import (
     switched_off,
     why_not,
 )
+from isr_pipeline.experiment.mistakes import check_laid_over
 from isr_pipeline.experiment.upgrades import is_upgrade, steps, todays_level
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
+from isr_pipeline.kafka.known_keys import unknown
 from isr_pipeline.scenarios.cluster_file import ELR
 from isr_pipeline.scenarios.model import (
     KEYS_COMMAND,
@@ -228,8 +230,8 @@ def _check_key(key: str, read_by: Sequence[Scenario]) -> None:
     """Refuse a key that no broker can be given, or that nothing of `read_by` reads."""
     readable = [one for one in KEYS if one not in UNREAD and one not in PROPOSALS]
     if key not in KEYS:
-        allowed = with_list(close_or_all(key, [ASKED_RELEASE, *readable]), KEYS_COMMAND)
-        raise InputError("--ask", key, "unknown key", allowed)
+        given, allowed = unknown(key, [ASKED_RELEASE, *readable], KEYS_COMMAND)
+        raise InputError("--ask", key, given, allowed)
     reasons = [why_not(key, one) for one in read_by]
     if all(reasons):
         switch = switched_off(key, read_by[0])
@@ -352,7 +354,7 @@ def _point(overrides: Mapping[str, Any]) -> list[tuple[str, Any]]:
 def _clash(one: Candidate, today: Scenario) -> str:
     """Which value, of the configuration or of the cluster, the rest does not go with, if any."""
     try:
-        check(_laid_over(today, one.set), one.name)
+        check_laid_over(_laid_over(today, one.set), today, one.set, one.name)
     except InputError as error:
         key = error.field.removeprefix("config.")
         if key in KEYS:

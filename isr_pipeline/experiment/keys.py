@@ -21,7 +21,7 @@ from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.files.checks import one_of
 from isr_pipeline.base.files.models import Strict, check_of, validated
 from isr_pipeline.base.files.reading import read_mapping
-from isr_pipeline.base.files.words import close_or_all, counted, shown, with_list
+from isr_pipeline.base.files.words import counted, shown
 from isr_pipeline.experiment.configurations import (
     MIN_ISR,
     SWITCHED_BY,
@@ -30,7 +30,8 @@ from isr_pipeline.experiment.configurations import (
     most_replicas,
     resolved_params,
 )
-from isr_pipeline.kafka.broker_config import KEYS, UNREAD
+from isr_pipeline.kafka.broker_config import KEYS, UNREAD, perhaps_seconds
+from isr_pipeline.kafka.known_keys import known_key, unknown
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.releases import KIP501_BEHIND_KEY, KIP501_VARIANTS, RELEASES, RULE_SETS
 from isr_pipeline.scenarios.cluster_file import StreamEntry
@@ -168,8 +169,8 @@ def found(word: str) -> tuple[Entry, ...]:
         one for one in every if wanted in f"{one.name} {one.meaning} {one.source}".casefold()
     )
     if not hits:
-        allowed = with_list(close_or_all(word, [one.name for one in every]), KEYS_COMMAND)
-        raise InputError("keys", "WORD", shown(word), allowed)
+        given, allowed = unknown(word, [one.name for one in every], KEYS_COMMAND)
+        raise InputError("keys", "WORD", f"{shown(word)}, {given}", allowed)
     return hits
 
 
@@ -372,7 +373,9 @@ def why_not(key: str, today: Scenario) -> str:
     if key in PROPOSALS:
         return "a key of a proposal, which no released broker takes"
     if key in UNREAD:
-        return "a key that no simulated rule reads"
+        kafkas = known_key(key)
+        page = f" ({kafkas.page})" if kafkas else ""
+        return f"a key that no simulated rule reads{page}"
     switch = switched_off(key, today)
     if switch:
         return f"a key that nothing reads while {switch} is false"
@@ -411,7 +414,9 @@ def unread(scenario: Scenario, keys: Collection[str]) -> dict[str, str]:
 
 
 def unread_settings(scenario: Scenario, asked: Iterable[str] = ()) -> Iterator[str]:
-    """Say of each key of a scenario that nothing in it reads why not, one sentence each.
+    """Say what of a scenario's settings may not be meant, one sentence each.
+
+    A key that nothing in it reads, with the reason, or seconds where milliseconds stand.
 
     Args:
         scenario: its ``config`` and ``rules``, and what brokers have of their own, is looked at.
@@ -422,6 +427,8 @@ def unread_settings(scenario: Scenario, asked: Iterable[str] = ()) -> Iterator[s
     keys = dict.fromkeys((*scenario.config, *rules, *own, *asked))
     for key, why in unread(scenario, keys).items():
         yield f"{key}: {why}"
+    every = scenario.config, *scenario.cluster.broker_settings.values()
+    yield from seconds_asked(scenario, every)
 
 
 def unread_overrides(
@@ -441,6 +448,20 @@ def unread_overrides(
         more = len(names) - NAMES_SHOWN
         rest = f" and {more} more" if more > 0 else ""
         yield f"{key}: {why} (in {', '.join(names[:NAMES_SHOWN])}{rest})"
+    yield from seconds_asked(today, configurations.values())
+
+
+def seconds_asked(today: Scenario, configurations: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Say of what configurations set where seconds may be meant, each value once.
+
+    Args:
+        today: the cluster as it stands, whose release has the defaults.
+        configurations: overrides of each, or other settings.
+    """
+    release, controller = rule_set_of(today.cluster.release), today.cluster.controller
+    yield from dict.fromkeys(
+        line for one in configurations for line in perhaps_seconds(release, controller, one)
+    )
 
 
 def all_have_own(key: str, today: Scenario) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.kafka.broker_config import SESSION_BOUND, out_of_bounds
+from isr_pipeline.kafka.known_keys import NOT_READ, UNKNOWN
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.scenarios.model import Scenario, apply, check, check_overrides
 
@@ -119,7 +120,8 @@ def checked_point(key: str, value: Any, where: str, at: str, v: int) -> dict[str
     try:
         return check_overrides({key: value}, where, "")
     except InputError as error:
-        path = at if error.given == "unknown key" else f"{at}.values[{v}]"
+        is_key = str(error.given).startswith((UNKNOWN, NOT_READ))
+        path = at if is_key else f"{at}.values[{v}]"
         raise InputError(where, path, error.given, error.allowed) from None
 
 
@@ -158,7 +160,7 @@ def laid_over(
     """
     applied = apply(healthy, overrides)
     try:
-        _check(applied, healthy, overrides, where)
+        check_laid_over(applied, healthy, overrides, where)
     except InputError as error:
         key = error.field.removeprefix("config.")
         of_all = key in base and base[key] == overrides[key]
@@ -167,8 +169,20 @@ def laid_over(
     return applied
 
 
-def _check(applied: Scenario, healthy: Scenario, overrides: Mapping[str, Any], where: str) -> None:
-    """Check a scenario under a configuration, and that its brokers' sessions can last."""
+def check_laid_over(
+    applied: Scenario, healthy: Scenario, overrides: Mapping[str, Any], where: str
+) -> None:
+    """Check a scenario under a configuration, and that its brokers' sessions can last.
+
+    Args:
+        applied: the scenario.
+        healthy: the one that the configuration was laid over.
+        overrides: of the configuration.
+        where: named in the error.
+
+    Raises:
+        InputError: settings that do not go together.
+    """
     check(applied, where)
     if applied.cluster.controller != "kraft":
         return

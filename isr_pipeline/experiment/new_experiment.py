@@ -33,7 +33,7 @@ from isr_pipeline.experiment.file import (
     load_experiment,
     standing_cluster,
 )
-from isr_pipeline.experiment.keys import own_values, short_of_replicas
+from isr_pipeline.experiment.keys import own_values, seconds_asked, short_of_replicas
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.incidents import Incident, told
 from isr_pipeline.scenarios.model import TOPICS, Scenario, Topic, scenario_from_json
@@ -154,7 +154,7 @@ def new_experiment(
         *(f"{one}; left out" for one in (*found.left_out, *advice.left_out)),
         *(line for one in advised for line in advice.in_part[one.name]),
         *own_values(today, [one.set for one in (*asked, *advised)]),
-        *short_of_replicas(today, [one.set for one in asked]),
+        *_doubts(today, [one.set for one in asked]),
         *(f"for the first answer {one}" for one in first),
         _takes(pair_s, whole_s, count, size),
         f"answer: isr-pipeline night run --experiment {name}",
@@ -326,6 +326,11 @@ def _compared(
         yield f"  {one.name}: {settings_of(one.set)}"
     if incidents:
         yield f"incidents a year: {told(incidents, counts)}"
+
+
+def _doubts(today: Scenario, asked: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield from short_of_replicas(today, asked)
+    yield from seconds_asked(today, asked)
 
 
 def _nothing(left_out: Sequence[str]) -> str:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from isr_pipeline.base.files.words import as_whole, close_or_all
+from isr_pipeline.base.files.words import as_whole
+from isr_pipeline.kafka.known_keys import nearest
 from isr_pipeline.kafka.own_rules import RuleSetError, rule_set_of
 from isr_pipeline.kafka.releases import RuleSet
 
@@ -203,11 +204,11 @@ def known(name: str) -> Key:
     """Look a key up.
 
     Raises:
-        ConfigKeyError: no such key; the text names close ones, or all.
+        ConfigKeyError: no such key; the text names the nearest.
     """
     if name in KEYS:
         return KEYS[name]
-    raise ConfigKeyError(close_or_all(name, KEYS))
+    raise ConfigKeyError(", ".join(nearest(name, KEYS)))
 
 
 def in_effect(rule_set: RuleSet, config: Mapping[str, Value]) -> dict[str, Value]:
@@ -257,6 +258,33 @@ def out_of_bounds(
         else:
             allowed = f"at least {one.low} ({low}): {one.otherwise} with less"
             yield OutOfBounds(is_own, one.high, high, allowed)
+
+
+def perhaps_seconds(
+    rule_set: RuleSet, controller: str, settings: Mapping[str, Value]
+) -> Iterator[str]:
+    """Say of each time where milliseconds stand and seconds may be meant, a sentence each.
+
+    Args:
+        rule_set: of the release, which has the defaults.
+        controller: ``kraft`` or ``zookeeper``.
+        settings: that were given, checked.
+    """
+    for name, value in settings.items():
+        key = KEYS.get(name)
+        if key is None or key.in_kernel(1) != US_IN_MS:
+            continue
+        default = int(key.default_in(rule_set))
+        if 0 < PERHAPS_SECONDS * int(value) < default:
+            yield f"{name}={value}: milliseconds, and the default is {default}; were seconds meant?"
+    if controller == "kraft":
+        for one in out_of_bounds(rule_set, settings, {}, (SESSION_BOUND,)):
+            yield f"{one.key}={one.value}: it should be {one.allowed}"
+
+
+US_IN_MS = 1000
+PERHAPS_SECONDS = 100
+"""How many times a value fits into its default where it looks like seconds."""
 
 
 def resolve(release: str, config: Mapping[str, Value]) -> dict[str, Value]:

@@ -22,7 +22,14 @@ from isr_pipeline.base.files.lines import with_lines
 from isr_pipeline.base.files.models import Strict, validated
 from isr_pipeline.base.files.reading import read_mapping
 from isr_pipeline.base.files.words import counted, shown
-from isr_pipeline.kafka.broker_config import INT_MAX, KEYS, UNREAD, ConfigKeyError
+from isr_pipeline.kafka.broker_config import (
+    INT_MAX,
+    KEYS,
+    UNREAD,
+    ConfigKeyError,
+    perhaps_seconds,
+)
+from isr_pipeline.kafka.known_keys import mistyped
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.release_numbers import NUMBERS
 from isr_pipeline.scenarios.faults import COUNT, RACK, RATE, Count
@@ -690,7 +697,13 @@ def _not_simulated(file: ClusterFile) -> Iterator[str]:
     unread = sorted(key for key in file.settings if key not in KEYS or key in UNREAD)
     if unread:
         yield f"settings that no rule reads: {_first(unread, 12)}"
+    rule_set = rule_set_of(release_named(file.release, Path()))
+    yield from perhaps_seconds(rule_set, file.controller, file.settings)
+    for broker in file.brokers:
+        for sentence in perhaps_seconds(rule_set, file.controller, broker.settings):
+            yield f"broker {broker.id}: {sentence}"
     of_topics = sorted({key for t in file.topics for key in t.settings if key not in TOPIC_KEYS})
+    yield from map(mistyped, [*unread, *of_topics])
     if of_topics:
         yield f"settings of topics that no rule reads: {_first(of_topics, 12)}"
     unread_features = {k: v for k, v in file.features.items() if k not in (ELR, METADATA_VERSION)}

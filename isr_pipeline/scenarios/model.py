@@ -32,7 +32,7 @@ from isr_pipeline.base.files.checks import (
 )
 from isr_pipeline.base.files.models import Strict, check_of, names_of, validated
 from isr_pipeline.base.files.reading import parse_value
-from isr_pipeline.base.files.words import close_or_all, dotted, listed, shown, with_list
+from isr_pipeline.base.files.words import close_or_all, dotted, listed, shown
 from isr_pipeline.kafka.broker_config import (
     KEYS,
     LONG_MAX,
@@ -41,6 +41,7 @@ from isr_pipeline.kafka.broker_config import (
     out_of_bounds,
     resolve,
 )
+from isr_pipeline.kafka.known_keys import unknown
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.releases import KIP501_VARIANTS, RULE_SETS
 from isr_pipeline.scenarios.faults import (
@@ -408,9 +409,9 @@ def _config(value: Any) -> dict[str, KafkaValue]:
     for name, raw in value.items():
         try:
             key = known(str(name))
-        except ConfigKeyError as error:
-            allowed = with_list(error.allowed, KEYS_COMMAND)
-            raise Bad(allowed, (str(name),), "unknown key") from None
+        except ConfigKeyError:
+            given, allowed = unknown(str(name), KEYS, KEYS_COMMAND)
+            raise Bad(allowed, (str(name),), given) from None
         try:
             found[key.name] = key.check(raw)
         except ConfigKeyError as error:
@@ -863,8 +864,8 @@ def path_of(name: str, where: str) -> tuple[str | int, ...]:
     parts = re.sub(r"\[(\d+)\]", r".\1", name).split(".")
     fields = names_of(Scenario)
     if parts[0] not in fields:
-        allowed = with_list(close_or_all(name, [*fields, *KEYS]), KEYS_COMMAND)
-        raise InputError(where, name, "unknown key", allowed)
+        given, allowed = unknown(name, [*fields, *KEYS], KEYS_COMMAND)
+        raise InputError(where, name, given, allowed)
     return tuple(parts)
 
 
@@ -957,8 +958,8 @@ def check_overrides(overrides: Mapping[str, Any], where: str, at: str) -> dict[s
             paths = [f"{one}.{field}" for one in groups for field in _overridable(one)]
             names = paths if group in _GROUPS else [*KEYS, *paths]
             path = f"{at}.{name}" if at else name
-            allowed = with_list(close_or_all(name, names), KEYS_COMMAND)
-            raise InputError(where, path, "unknown key", allowed)
+            given, allowed = unknown(name, names, KEYS_COMMAND)
+            raise InputError(where, path, given, allowed)
     return checked
 
 

@@ -354,6 +354,24 @@ class TestFile:
             import_cluster([files["topics"]], "../x")
 
 
+class TestKeys:
+    """What looks like a slip of a person who typed a broker's file."""
+
+    @pytest.mark.parametrize(
+        ("pair", "told"),
+        [
+            ("replica.lag.time.maxms=10000", "replica.lag.time.maxms: no key of Kafka"),
+            ("broker.session.timeout.ms=18", "broker.session.timeout.ms=18: "),
+        ],
+    )
+    def test_it_is_told(self, files: dict[str, str], pair: str, told: str) -> None:
+        """A mistyped key, and seconds for milliseconds."""
+        text = f"node.id=3\nprocess.roles=broker\n{pair}\n"
+        Path(files["server"]).write_text(text)
+        said = imported(files, "topics", "server")["left_out"]
+        assert [one for one in said if str(one).startswith(told)]
+
+
 class TestEligibleLeaderReplicas:
     """KIP-966: new clusters of 4.1 and later have it, and few sources show it."""
 

@@ -126,6 +126,9 @@ class TestWhatIsSaid:
         assert re.search(r"completion in 0\.8\.2, 0\.9-0\.10\.1, 0\.10\.2-2\.0\n", said)
 
 
+PAGE = "https://kafka.apache.org/44/configuration/broker-configs#brokerconfigs_background.threads"
+
+
 class TestUnread:
     """What is set and decides nothing."""
 
@@ -143,7 +146,7 @@ config: {eligible.leader.replicas.version: 1, replica.lag.time.max.ms: 9000}
         [
             ({ELR: 1}, "a key that 3.7+ under kraft does not read"),
             ({ELR: 1, "cluster.release": "4.0"}, None),
-            ({"background.threads": 3}, "a key that no simulated rule reads"),
+            ({"background.threads": 3}, f"a key that no simulated rule reads ({PAGE})"),
             ({"service.isr_zk_write_ms": 3}, "a key that 3.7+ under kraft does not read"),
             ({"topics.min.insync.replicas": 1}, None),
             ({"cluster.release": "3.3-3.6"}, None),
@@ -239,6 +242,6 @@ class TestCommand:
         with pytest.raises(InputError) as refused:
             found("replica.fetch.backof.ms")
         assert str(refused.value) == (
-            "keys: WORD: replica.fetch.backof.ms; allowed: replica.fetch.backoff.ms, "
+            "keys: WORD: replica.fetch.backof.ms, unknown key; allowed: replica.fetch.backoff.ms, "
             "replica.fetch.wait.max.ms (isr-pipeline keys lists all keys)"
         )

@@ -492,6 +492,21 @@ def _asked(*asks: str) -> dict[str, dict[str, object]]:
     return {one.name: one.overrides for one in found if one.group == "asked" and one.overrides}
 
 
+class TestSeconds:
+    """Seconds that were typed where milliseconds stand."""
+
+    def test_a_time_far_below_its_default(self) -> None:
+        """Such a value can be, so it is asked; the answer says what may be meant."""
+        answer = ask("replica.fetch.backoff.ms=5")
+        assert [line for line in answer.lines if line.startswith("replica.fetch.backoff.ms=5: ")]
+
+    def test_a_session_below_the_heartbeat(self, config: Path) -> None:
+        """No cluster wants it; nothing is written."""
+        with pytest.raises(Refused, match=r"broker\.heartbeat\.interval\.ms"):
+            ask("broker.session.timeout.ms=18")
+        assert not (config / "experiments" / "q.yaml").exists()
+
+
 class TestRefused:
     """Nothing is written then, not even a draft."""
 
@@ -517,6 +532,10 @@ class TestRefused:
             (
                 "min.insync.replicas=1,4",
                 "--ask: min.insync.replicas: 4; allowed: 1..3, the highest replication factor",
+            ),
+            (
+                "log.flush.interval.messages=9",
+                "--ask: log.flush.interval.messages: a key of Kafka that no simulated rule reads",
             ),
             ("background.threads=3", "--ask: background.threads: a key that no simulated rule"),
             ("release=9.9", "--ask: release: "),
