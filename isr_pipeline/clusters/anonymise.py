@@ -87,6 +87,7 @@ def anonymise(sources: Sequence[Facts]) -> dict[str, str]:
             one
             for facts in sources
             for one in (
+                *facts.log_dirs,
                 *(d for broker in facts.brokers.values() for d in broker.log_dirs),
                 *(
                     d
@@ -103,6 +104,7 @@ def anonymise(sources: Sequence[Facts]) -> dict[str, str]:
         if facts.left_out:
             facts.left_out = [f"{len(facts.left_out)} notes that name things"]
         facts.unread = set()
+        facts.log_dirs = tuple(dirs[one] for one in facts.log_dirs)
         for broker in facts.brokers.values():
             broker.rack = racks.get(broker.rack or "")
             broker.log_dirs = tuple(dirs[one] for one in broker.log_dirs)

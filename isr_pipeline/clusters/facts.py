@@ -142,6 +142,7 @@ class Facts:
     Attributes:
         source: its name; ``kind``: what it is, in words; ``rank``: how far it is believed.
         release: of Kafka, as a number; ``release_hint``: a number that merely fits, and why.
+        other_releases: of other brokers, while they are upgraded one by one.
         cluster_id: the cluster's own id.
         settings: of all brokers, while they run.
         started_with: what a broker was started with, and probably every other one.
@@ -156,6 +157,7 @@ class Facts:
     kind: str
     rank: int
     release: str | None = None
+    other_releases: list[str] = field(default_factory=list)
     release_hint: tuple[str, str] | None = None
     controller: str | None = None
     cluster_id: str | None = None
@@ -177,6 +179,12 @@ class Facts:
             said = f"{key}={before[:60]}" if of_a_broker(key) else key
             self.left_out.append(f"{said} ({self.source}), which is set again behind it")
         settings[key] = value
+
+    def run_by_a_broker(self, release: str) -> None:
+        """Note the release of a broker; not all brokers need to have the same."""
+        self.release = self.release or release
+        if release != self.release and release not in self.other_releases:
+            self.other_releases.append(release)
 
     def start_with(self, key: str, value: str) -> None:
         """Note what a broker was started with; several values contradict each other."""

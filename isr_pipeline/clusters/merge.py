@@ -171,7 +171,15 @@ class _Merge:
                 raise InputError("--release", "", given, f"{NUMBERS}{kafkas_own(given)}")
             self.values_from["release"] = "--release"
             return given
-        told = self.pick("release", ((facts.release, facts) for facts in self.sources))
+        said = [
+            (release, facts)
+            for facts in self.sources
+            for release in (facts.release, *facts.other_releases)
+            if release is not None
+        ]
+        # while brokers are upgraded one by one, the cluster's protocol is that of the oldest
+        said.sort(key=lambda one: (one[1].rank, version_of(one[0]) or (0,)))
+        told = self.pick("release", said)
         if told is not None and rule_set_text(told) is None:
             self.left_out.append(f"release {told}, of which the simulator knows nothing")
             told = None

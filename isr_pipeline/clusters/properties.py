@@ -49,8 +49,17 @@ _KINDS = {
     "bool": (re.compile("true|false", re.IGNORECASE), "true or false"),
 }
 """What Kafka's ConfigDef reads, by the type of a key."""
-_PLACEHOLDER = re.compile(r"\$\{|\{\{|%\(|\$\(")
-"""Begins what a template has where a value belongs."""
+_PLACEHOLDER = re.compile(
+    r"[$#%{]\{|\{%|\{\w[\w.]*\}|<[^<>]+>|%\(|\$[\w(]|%\w+%|@\w[\w.-]*@|__\w+?__"
+)
+"""What a template has where a value belongs: ``{{ a }}``, ``$A``, ``<%= a %>``, ``@A@``."""
+
+_OF_KRAFT = ("process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers")
+_MIGRATION = (
+    "a migration to KRaft (zookeeper.metadata.migration.enable=true): here KRaft's controllers "
+    "elect, as they do once every broker takes part; "
+    "`controller` in the cluster file says otherwise"
+)
 
 OF_CONTROLLERS = frozenset(
     {
@@ -223,6 +232,10 @@ def started_with(facts: Facts, key: str, value: str) -> None:
         facts.log_dirs = facts.log_dirs or _dirs(value)
     elif usable and of_a_broker(key):
         facts.start_with(key, value)
+    elif usable and key == "broker.rack":
+        facts.left_out.append(
+            f"broker.rack={value} ({facts.source}): whose rack it is, is not said"
+        )
     else:
         broker_setting(facts, None, key, value)
 
@@ -247,8 +260,12 @@ def broker_setting(
         _protocol(facts, value, default=default)
     elif key == "zookeeper.connect":
         facts.controller = facts.controller or "zookeeper"
-    elif key in ("process.roles", "controller.quorum.voters"):
+    elif key in _OF_KRAFT:
         facts.controller = "kraft"
+    elif key == "zookeeper.metadata.migration.enable":
+        if value.lower() == "true":
+            facts.controller = "kraft"
+            facts.left_out.append(_MIGRATION)
     elif broker is not None and key == "broker.rack":
         facts.broker(broker).rack = value
     elif broker is not None and key == "log.dirs":
@@ -298,7 +315,12 @@ def _protocol(facts: Facts, value: str, *, default: bool) -> None:
         facts.unread.add("inter.broker.protocol.version")
         return
     if default:
-        facts.release = found[1]
+        facts.run_by_a_broker(found[1])
+    elif facts.protocol not in (None, found[1]):
+        facts.left_out.append(
+            f"inter.broker.protocol.version={found[1]} ({facts.source}), "
+            f"where another broker has {facts.protocol}"
+        )
     else:
         why = "inter.broker.protocol.version is set to it, though the release may be newer"
         facts.release_hint = (found[1], why)

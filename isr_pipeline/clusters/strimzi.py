@@ -26,8 +26,10 @@ KIND = "Strimzi resources"
 _ALLOWED = "Strimzi's Kafka, KafkaNodePool and KafkaTopic, as YAML or JSON"
 _TELLING = re.compile(r"apiVersion\"?\s*:\s*\"?(kafka|core)\.strimzi\.io/")
 _KINDS = ("Kafka", "KafkaNodePool", "KafkaTopic")
-_UNDER_ZOOKEEPER = ("ZooKeeper", "KRaftMigration", "KRaftDualWriting")
-"""States of a migration in which ZooKeeper's controller elects, or its brokers still obey it."""
+_UNDER_ZOOKEEPER = ("ZooKeeper", "KRaftMigration")
+"""States in which ZooKeeper's controller elects; from dual writing on KRaft's do (KIP-866)."""
+_SETTLED = ("", "ZooKeeper", "KRaft")
+"""States of a cluster that is not being migrated."""
 _READ = frozenset({"version", "metadataVersion", "config", "rack", "replicas"})
 """Of ``Kafka.spec.kafka``."""
 _NODES_MAX = 2_000_000
@@ -204,6 +206,9 @@ def _kafka(facts: Facts, source: Source, resource: _Resource, *, with_pools: boo
         facts.protocol = level[1]
     facts.unread |= {f"Kafka.spec.kafka.{key}" for key in kafka if key not in _READ}
     facts.controller = _controller(resource)
+    state = str(resource.status.get("kafkaMetadataState") or "")
+    if state not in _SETTLED:
+        facts.left_out.append(f"a migration to KRaft ({state}): here it stays {facts.controller}")
     for key, value in _mapping(source, "Kafka.spec.kafka.config", kafka.get("config")).items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
         started_with(facts, str(key), text)

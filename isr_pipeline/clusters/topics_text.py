@@ -171,7 +171,7 @@ def _header(facts: Facts, name: str, fields: dict[str, str]) -> None:
 
 def _style(line: str, fields: dict[str, str]) -> int:
     """Which of the styles a header line has."""
-    return 2 if "TopicId" in fields else int(line.strip().startswith("Topic: "))
+    return 2 if "TopicId" in fields else int(re.match(r"\s*Topic:\s", line) is not None)
 
 
 def _partition(source: Source, line: int, facts: Facts, name: str, fields: dict[str, str]) -> None:

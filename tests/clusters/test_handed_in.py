@@ -150,12 +150,23 @@ class TestProperties:
         assert broker.rack == "eu:west-1"
         assert broker.settings == {"min.insync.replicas": "2", "num.io.threads": "16"}
 
-    @pytest.mark.parametrize("value", ["${AZ}", "{{ zone }}", "%(zone)s", "$(hostname)"])
+    @pytest.mark.parametrize(
+        "value",
+        [
+            *("${AZ}", "{{ zone }}", "%(zone)s", "$(hostname)", "$AZ", "<%= @rack %>", "@RACK@"),
+            *("__RACK__", "<rack>", "%RACK%", "#{rack}"),
+        ],
+    )
     def test_a_placeholder_is_no_value(self, value: str, approved: Approved) -> None:
         """A template's brokers would all share one rack."""
         found = facts(BROKER.format(1) + f"broker.rack={value}\n")
         assert found.brokers[1].rack is None
         approved(found.left_out)
+
+    @pytest.mark.parametrize("value", ["eu_west__1", "a@b", "50%", "rack-1$", "us-east-1a (use1)"])
+    def test_a_name_with_such_signs(self, value: str) -> None:
+        """A sign alone makes no placeholder."""
+        assert facts(BROKER.format(1) + f"broker.rack={value}\n").brokers[1].rack == value
 
     @pytest.mark.parametrize(
         ("line", "allowed"),
@@ -331,6 +342,7 @@ class TestStrimzi:
         [
             ("kafkaMetadataState: ZooKeeper", "zookeeper"),
             ("kafkaMetadataState: KRaftMigration", "zookeeper"),
+            ("kafkaMetadataState: KRaftDualWriting", "kraft"),
             ("kafkaMetadataState: KRaft", "kraft"),
             ("", "zookeeper"),
         ],
@@ -338,6 +350,12 @@ class TestStrimzi:
     def test_node_pools_do_not_make_it_kraft(self, noted: str, controller: str) -> None:
         """Under ZooKeeper there are node pools too; a migration's state decides."""
         assert facts(self.MIGRATED.replace("STATE", noted)).controller == controller
+
+    def test_a_migration_is_told(self, approved: Approved) -> None:
+        """Nobody else says that it is going on."""
+        approved(
+            facts(self.MIGRATED.replace("STATE", "kafkaMetadataState: KRaftMigration")).left_out
+        )
 
     def test_the_annotation(self) -> None:
         """Older resource definitions asked for a ZooKeeper section, used or not."""

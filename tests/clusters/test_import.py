@@ -212,6 +212,11 @@ class TestMerge:
             "is 4.0.0"
         )
 
+    def test_racks_of_some(self, files: dict[str, str]) -> None:
+        """That nobody tells the others' is an assumption."""
+        what = [one["what"] for one in imported(files, "topics", "server")["assumed"]]
+        assert [one for one in what if one.startswith("rack")] == ["rack of broker 1, 2"]
+
     def test_release_by_hand(self, files: dict[str, str]) -> None:
         """The operator knows best; what is no release is refused."""
         assert imported(files, "topics", release="3.4.1")["release"] == "3.4.1"
@@ -230,6 +235,14 @@ class TestAnonymise:
             assert name not in text
         assert seen["topics"][0]["partitions"][1]["replicas"] == [2, 3, 1]
         assert [b["rack"] for b in seen["brokers"]] == ["rack-1", "rack-2", "rack-3"]
+
+    def test_log_dirs_of_every_broker(self, files: dict[str, str]) -> None:
+        """A file without an id has those of all brokers."""
+        shared = Path(files["server"])
+        shared.write_text("log.dirs=/srv/inner/kafka\nreplica.lag.time.max.ms=10000\n")
+        seen = imported(files, "topics", "server", anonymous=True)
+        assert {one for b in seen["brokers"] for one in b["log_dirs"]} == {"/log-dir-1"}
+        assert "inner" not in Path(seen["file"]).read_text()
 
 
 class TestFile:

@@ -470,14 +470,14 @@ def test_what_people_paste(
 
 
 def test_a_file_without_an_id_tells_every_brokers_log_dirs(tmp_path: Path) -> None:
-    """And what of it is one broker's own, such as a rack, is counted."""
+    """And what of it is one broker's own, such as a rack, is told."""
     (tmp_path / "t").write_text(T)
     (tmp_path / "p").write_text(f"log.dirs=/d1,/d2\nbroker.rack=r\n{LAG}=45000\n")
     files = [str(tmp_path / name) for name in ("t", "p")]
     seen = Seen(import_cluster(files, "x", out=tmp_path / "x.yaml"))
     assert [one["log_dirs"] for one in seen.cluster["brokers"]] == [["/d1", "/d2"]] * 3
     assert [one["rack"] for one in seen.cluster["brokers"]] == [None] * 3
-    assert seen.said("1 key that no rule reads: broker.rack")
+    assert seen.said("broker.rack=r (p)")
     assert by_every_broker(LAG, 45000)(seen)
 
 
