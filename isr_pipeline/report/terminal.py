@@ -229,7 +229,8 @@ def _configurations(configs: list[dict[str, Any]], weaker: dict[str, str]) -> Ta
     told = [metric for metric in MAIN if any(metric in figures for figures in own)]
     for metric in told:
         per = Per.TYPICAL if quantities.is_latency(metric) else Per.YEAR
-        heading = f"{quantities.label(metric)}\n{unit_per(metric, per)}"
+        unit = unit_per(metric, per).replace("-", "-\n", 1)  # partition-minutes is too long a word
+        heading = f"{quantities.label(metric)}\n{unit}"
         table.add_column(heading, justify="right", max_width=HEADING_CHARACTERS)
     table.add_column("verdict", no_wrap=True)
     for one in configs:
