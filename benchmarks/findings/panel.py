@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from isr_pipeline.experiment.file import Experiment
-    from isr_pipeline.verdicts.record import Pair
+    from isr_pipeline.verdicts.record import Figures
 
 ONE_SIDED = 0.025
 """Level of each end of an interval of 95 %."""
@@ -59,7 +59,9 @@ def outcomes(experiment: Experiment, count: int) -> Iterator[list[dict[str, Any]
         )
 
 
-def compared(rows: Sequence[dict[str, Any]], experiment: Experiment) -> dict[str, dict[str, Pair]]:
+def compared(
+    rows: Sequence[dict[str, Any]], experiment: Experiment
+) -> dict[str, dict[str, Figures]]:
     """Every configuration beside the reference, over the whole panel, as a night compares them.
 
     Args:
@@ -91,15 +93,15 @@ def compared(rows: Sequence[dict[str, Any]], experiment: Experiment) -> dict[str
     }
 
 
-def ratios(found: Mapping[str, Mapping[str, Pair]]) -> dict[str, dict[str, Ratio]]:
+def ratios(found: Mapping[str, Mapping[str, Figures]]) -> dict[str, dict[str, Ratio]]:
     """Ratios to the reference: configuration -> metric -> ratio."""
     return {name: {m: _ratio(one) for m, one in of.items()} for name, of in found.items()}
 
 
-def _ratio(one: Pair) -> Ratio:
+def _ratio(one: Figures) -> Ratio:
     return Ratio(*(math.nan if end is None else end for end in (one.ratio, one.low, one.high)))
 
 
-def reference_values(found: Mapping[str, Mapping[str, Pair]]) -> dict[str, float]:
+def reference_values(found: Mapping[str, Mapping[str, Figures]]) -> dict[str, float]:
     """What the reference itself has: metric -> figure of a year, or of a typical scenario."""
     return {metric: one.before for metric, one in next(iter(found.values())).items()}

@@ -65,7 +65,15 @@ from isr_pipeline.verdicts.quantities import (
     load_settings,
     plain,
 )
-from isr_pipeline.verdicts.record import LOST, AgainstReference, Difference, Pair, Per, Word, Year
+from isr_pipeline.verdicts.record import (
+    LOST,
+    AgainstReference,
+    Difference,
+    Figures,
+    Per,
+    Word,
+    Year,
+)
 from isr_pipeline.verdicts.reference import against_reference
 from isr_pipeline.verdicts.sentences import NONE, unit_per
 from isr_pipeline.worlds import ready
@@ -489,7 +497,7 @@ def _named(one: Difference) -> str:
     return f"{label(one.metric)}, {unit_per(one.metric, one.pair.per)}"
 
 
-def _value(pair: Pair, value: float, year: Year | None) -> str:
+def _value(pair: Figures, value: float, year: Year | None) -> str:
     """One of the two figures, a year's with its interval; nothing of a mix of incidents."""
     if not value:
         return NONE

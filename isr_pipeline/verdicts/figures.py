@@ -25,7 +25,7 @@ from isr_pipeline.verdicts.comparison import (
     intervals,
 )
 from isr_pipeline.verdicts.quantities import PRODUCE, VerdictSettings, is_latency
-from isr_pipeline.verdicts.record import Pair, Per
+from isr_pipeline.verdicts.record import Figures, Per
 from isr_pipeline.verdicts.statistics import Bools, Floats, finite, ratio
 from isr_pipeline.verdicts.years import HIT, incidents_of
 from isr_pipeline.worlds.columns import METRICS
@@ -37,7 +37,7 @@ Ends = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
-class Pairs:
+class MetricFigures:
     """What is printed of one metric of c pairs of configurations.
 
     Attributes:
@@ -46,9 +46,9 @@ class Pairs:
         without_incident: of scenarios that stand for no incident; None where they have none of it.
     """
 
-    whole: list[Pair]
-    in_strata: list[list[Pair]]
-    without_incident: list[Pair | None]
+    whole: list[Figures]
+    in_strata: list[list[Figures]]
+    without_incident: list[Figures | None]
 
 
 def pairs(
@@ -58,7 +58,7 @@ def pairs(
     levels: tuple[Floats, Floats],
     settings: VerdictSettings,
     profile: FaultProfile | None,
-) -> list[Pairs]:
+) -> list[MetricFigures]:
     """The two figures of every comparison, metric by metric.
 
     Args:
@@ -89,7 +89,7 @@ def pairs(
             for both in zip(of_all, of_incidents, strict=True)
         )
         made.append(
-            Pairs(
+            MetricFigures(
                 whole=told.pairs(counted if told.has_years else every, (low, high)),
                 in_strata=[
                     told.pairs(labels == at, (ends.low[1 + at][row], ends.high[1 + at][row]), when)
@@ -169,7 +169,7 @@ class _Told:
     def has_years(self) -> bool:
         return _has_years(self.metric)
 
-    def pairs(self, here: Bools, ends: Ends | None = None, when: str = "") -> list[Pair]:
+    def pairs(self, here: Bools, ends: Ends | None = None, when: str = "") -> list[Figures]:
         """Both figures of every comparison.
 
         Args:
@@ -185,7 +185,7 @@ class _Told:
             (_, now), (_, then) = self._of_both(HIT, here)
             hit = then, now
         return [
-            Pair(
+            Figures(
                 per=per,
                 scenarios=int(here.sum()),
                 before=float(before[at]),
@@ -199,7 +199,7 @@ class _Told:
             for at in range(len(after))
         ]
 
-    def beside(self, others: Bools) -> list[Pair | None]:
+    def beside(self, others: Bools) -> list[Figures | None]:
         """Of scenarios that stand for no incident: None where they have none of the metric."""
         if not others.any() or not self.has_years:
             return [None] * len(self.sides[0].config_ids)

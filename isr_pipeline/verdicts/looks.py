@@ -37,7 +37,7 @@ from isr_pipeline.verdicts.comparison import (
     intervals,
     paired_columns,
 )
-from isr_pipeline.verdicts.figures import Pairs, pairs
+from isr_pipeline.verdicts.figures import MetricFigures, pairs
 from isr_pipeline.verdicts.quantities import (
     Size,
     VerdictSettings,
@@ -280,7 +280,7 @@ class _Look:
     plain: float
     levels: tuple[Floats, Floats]
     ends: Intervals
-    pairs: list[Pairs]
+    pairs: list[MetricFigures]
     scenario_ids: tuple[str, ...]
     judged: Floats
 

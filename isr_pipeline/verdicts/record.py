@@ -132,7 +132,7 @@ class Per(StrEnum):
     """The mean over a panel whose mix says nothing of how often things happen: told by no one."""
 
 
-class Pair(_Record):
+class Figures(_Record):
     """The two figures that a ratio is of, with the ratio: what is printed of a comparison.
 
     Attributes:
@@ -187,7 +187,7 @@ class StratumVerdict(_Record):
     ratio_high: float | None = None
     p: float | None = None
     p_confirm: float | None = None
-    pair: Pair
+    pair: Figures
 
 
 class Redraw(_Record):
@@ -279,7 +279,7 @@ class Seen(_Record):
     newly: int = 0
     had: bool = False
     traded: Traded | None = None
-    pair: Pair | None = None
+    pair: Figures | None = None
 
     def on(self, scenarios: int, *, confirms: bool = False) -> Seen:
         """The same, seen on so many further scenarios."""
@@ -352,8 +352,8 @@ class MetricVerdict(_Record):
     scenarios: int | None = None
     strata: tuple[StratumVerdict, ...] = ()
     redraws: tuple[Redraw, ...] = ()
-    pair: Pair | None = None
-    without_incident: Pair | None = None
+    pair: Figures | None = None
+    without_incident: Figures | None = None
 
     @property
     def is_open(self) -> bool:
@@ -463,7 +463,7 @@ class _Beside(_Record):
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
-    pair: Pair
+    pair: Figures
 
 
 class StratumDifference(_Beside):
@@ -523,7 +523,7 @@ class Difference(_Beside):
     strata: tuple[StratumDifference, ...] = ()
     year_before: Year | None = None
     year_after: Year | None = None
-    without_incident: Pair | None = None
+    without_incident: Figures | None = None
 
 
 class AgainstReference(_Record):

@@ -43,8 +43,8 @@ from isr_pipeline.verdicts.quantities import (
 from isr_pipeline.verdicts.record import (
     AgainstReference,
     Difference,
+    Figures,
     MetricVerdict,
-    Pair,
     Status,
     StratumDifference,
     StratumVerdict,
@@ -264,7 +264,7 @@ def _in_stratum(one: StratumVerdict) -> StratumDifference:
     )
 
 
-def _told(one: MetricVerdict) -> Pair:
+def _told(one: MetricVerdict) -> Figures:
     assert one.pair is not None, "it was compared"
     return one.pair
 

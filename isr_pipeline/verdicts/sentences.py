@@ -22,10 +22,10 @@ from isr_pipeline.verdicts.record import (
     SUSPICIONS,
     WORST_FIRST,
     ConfigVerdict,
+    Figures,
     Finding,
     MetricVerdict,
     NightVerdict,
-    Pair,
     Per,
     Redraw,
     Seen,
@@ -172,7 +172,7 @@ def change(one: MetricVerdict) -> str:
     return f"{label(one.metric)} {said}{of}{strata}{f'; {beside}' if beside else ''}"
 
 
-def how_much(metric: str, pair: Pair) -> str:
+def how_much(metric: str, pair: Figures) -> str:
     """``1.23 × (1.1 to 1.48) from 3 to 3.69 events a year``; from none, and to none, have no ratio.
 
     What is gone has no interval: that none of so many scenarios has any proves no zero.
@@ -183,14 +183,14 @@ def how_much(metric: str, pair: Pair) -> str:
     return f"{found} from {said}" if found else said if said == NONE else f"from {said}"
 
 
-def ratio_of(pair: Pair) -> str:
+def ratio_of(pair: Figures) -> str:
     """``1.23 × (1.1 to 1.48)``; empty where one of the figures is none."""
     if not pair.before or not pair.after or pair.ratio is None:
         return ""
     return f"{times(pair.ratio)} ({number(pair.low)} to {number(pair.high)})"
 
 
-def figures_of(metric: str, pair: Pair, *, unit: bool = True) -> str:
+def figures_of(metric: str, pair: Figures, *, unit: bool = True) -> str:
     """The two figures that a ratio is of: ``3.11 to 2.93 partition-minutes a year``.
 
     Args:
@@ -217,7 +217,7 @@ def figures_of(metric: str, pair: Pair, *, unit: bool = True) -> str:
     return f"{sides[0]}{words} to {NONE}"
 
 
-def _hit(pair: Pair, hit: tuple[float, float]) -> str:
+def _hit(pair: Figures, hit: tuple[float, float]) -> str:
     """``7 partitions that refuse producers for 22 s to 9 for 24 s``."""
     sides = [
         f"{plain(partitions)} partitions that refuse producers for {plain(seconds / partitions)} s"
@@ -239,7 +239,7 @@ def unit_per(metric: str, per: Per) -> str:
     return f"{unit.year if per is Per.YEAR else unit.total} {per}"
 
 
-def without_incident(metric: str, pair: Pair | None) -> str:
+def without_incident(metric: str, pair: Figures | None) -> str:
     """What a cluster has of a metric in scenarios without an incident; empty if nothing."""
     return "" if pair is None else f"without an incident from {figures_of(metric, pair)}"
 
@@ -248,7 +248,7 @@ def _in_stratum(metric: str, part: StratumVerdict) -> str:
     return stratum_change(metric, part.stratum, part.pair)
 
 
-def stratum_change(metric: str, called: str, pair: Pair) -> str:
+def stratum_change(metric: str, called: str, pair: Figures) -> str:
     """``isr-churn 2 × from 6.1 to 12.2 events a year``.
 
     Where nobody counts incidents: ``when a disk stalls for 20 to 60 s: 1.2 × from …``.

@@ -20,7 +20,7 @@ from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, ONE_REPLICA, PRODUC
 from isr_pipeline.verdicts.record import (
     AgainstReference,
     Difference,
-    Pair,
+    Figures,
     Per,
     StratumDifference,
     Word,
@@ -93,7 +93,7 @@ class TestSentence:
                 before=0.1,
                 after=0.1 * ratio,
                 ratio=ratio,
-                pair=Pair(
+                pair=Figures(
                     per=Per.TYPICAL, scenarios=9, before=100.0, after=100.0 * ratio, ratio=ratio
                 ),
             )

@@ -16,9 +16,9 @@ from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.record import (
     LOST,
     ConfigVerdict,
+    Figures,
     MetricVerdict,
     NightVerdict,
-    Pair,
     Per,
     Redraw,
     Status,
@@ -66,7 +66,7 @@ class TestValues:
 def metric(name: str, status: Status, **more: Any) -> MetricVerdict:
     """A metric of which only its name, its status and what is given matter."""
     ratio, low, high = (more.get(f"ratio{end}") for end in ("", "_low", "_high"))
-    pair = Pair(
+    pair = Figures(
         per=Per.YEAR, scenarios=872, before=10.0, after=10 * (ratio or 1.0), ratio=ratio,
         low=low, high=high,
     )  # fmt: skip

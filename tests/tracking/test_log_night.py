@@ -34,8 +34,8 @@ from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.record import (
     ConfigVerdict,
+    Figures,
     MetricVerdict,
-    Pair,
     Per,
     Status,
     accept_command,
@@ -492,7 +492,7 @@ def test_a_ratio_has_its_scenarios() -> None:
     flaps = MetricVerdict(
         metric="isr_flaps_per_partition_hour", status=Status.REGRESSED, value=9.0,
         baseline_value=6.0, ratio=1.5, ratio_low=1.2, ratio_high=1.9, q=0.004, scenarios=872,
-        pair=Pair(
+        pair=Figures(
             per=Per.YEAR, scenarios=872, before=6.0, after=9.0, ratio=1.5, low=1.2, high=1.9
         ),
     )  # fmt: skip

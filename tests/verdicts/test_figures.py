@@ -18,7 +18,7 @@ from isr_pipeline.scenarios.profile import FaultProfile
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY
-from isr_pipeline.verdicts.record import NightVerdict, Pair, Per
+from isr_pipeline.verdicts.record import Figures, NightVerdict, Per
 from isr_pipeline.verdicts.sentences import change, figures_of, ratio_of
 from tests.verdicts.synthetic import LATER, NIGHT, PROFILE, scaled
 from tests.verdicts.test_reference import alike_but, world_of
@@ -108,7 +108,7 @@ def test_every_surface_prints_the_same_pair(capsys: pytest.CaptureFixture[str]) 
     plan = world_of().plan(LATER)
     shown = show("synthetic", LATER)
     decisions = next(each for each in shown["configs"] if each["name"] == one.name)["decisions"]
-    assert Pair.model_validate(decisions[FLAPS]["pair"]) == flaps.pair
+    assert Figures.model_validate(decisions[FLAPS]["pair"]) == flaps.pair
     assert f"{ratio} from {said}" in decisions[FLAPS]["change"]
     print_night(shown)
     assert f"{ratio} from {said}" in " ".join(capsys.readouterr().out.split())

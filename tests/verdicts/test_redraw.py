@@ -17,9 +17,9 @@ from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.quantities import load_settings
 from isr_pipeline.verdicts.record import (
     ConfigVerdict,
+    Figures,
     Finding,
     MetricVerdict,
-    Pair,
     Per,
     Redraw,
     Seen,
@@ -44,7 +44,7 @@ from tests.verdicts.synthetic import LATER, NIGHT, World, decided
 from tests.verdicts.test_judge import accepted
 
 SCENARIO = {"scenario_id": "regression-00007", "seed": 42, "faults": [{"kind": "crash"}]}
-PAIR = Pair(per=Per.YEAR, scenarios=48, before=0.0, after=1.0, ratio=None)
+PAIR = Figures(per=Per.YEAR, scenarios=48, before=0.0, after=1.0, ratio=None)
 NEWLY = Seen(finding=Finding.NEWLY, value=1.0, newly=5, pair=PAIR)
 SUSPECT = MetricVerdict(
     metric="records_lost",

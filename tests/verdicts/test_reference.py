@@ -24,8 +24,8 @@ from isr_pipeline.verdicts.quantities import (
 from isr_pipeline.verdicts.record import (
     AgainstReference,
     Difference,
+    Figures,
     NightVerdict,
-    Pair,
     Per,
     Status,
     Word,
@@ -396,7 +396,7 @@ class TestFurther:
         random = np.random.default_rng(46)
         asked = Difference(
             metric=FLAPS, word=Word.UNDECIDED, scenarios=25, differing=1, before=1.0, after=1.0,
-            pair=Pair(per=Per.MIX, scenarios=25, before=1.0, after=1.0, ratio=1.0),
+            pair=Figures(per=Per.MIX, scenarios=25, before=1.0, after=1.0, ratio=1.0),
         )  # fmt: skip
         beside = AgainstReference(
             name="lag-20s", config_id="id-lag-20s", weaker=(), differences=(asked,)

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, PRODUCE
 from isr_pipeline.verdicts.record import (
     ConfigVerdict,
+    Figures,
     Finding,
     MetricVerdict,
     NightVerdict,
     NotCompared,
-    Pair,
     Per,
     Redraw,
     Seen,
@@ -28,9 +28,9 @@ from tests.approved import Approved
 STRATUM = StratumVerdict(
     stratum="isr-churn", status=Status.SUSPECT, scenarios=14, share=0.1, risen=14, fallen=0,
     value=2.0, baseline_value=1.0, ratio=2.0,
-    pair=Pair(per=Per.YEAR, scenarios=14, before=1.0, after=2.0, ratio=2.0),
+    pair=Figures(per=Per.YEAR, scenarios=14, before=1.0, after=2.0, ratio=2.0),
 )  # fmt: skip
-PAIR = Pair(per=Per.YEAR, scenarios=96, before=5.0, after=6.6, ratio=1.32, low=1.1)
+PAIR = Figures(per=Per.YEAR, scenarios=96, before=5.0, after=6.6, ratio=1.32, low=1.1)
 RISEN: dict[str, Any] = {
     "value": 6.6, "baseline_value": 5.0, "ratio": 1.32, "ratio_low": 1.1, "ratio_high": None,
     "q": 0.004, "p": 0.3, "differing": 2, "needed": 3, "pair": PAIR,
@@ -126,7 +126,7 @@ class TestChanges:
             {"before": 0.0, "after": 10.0, "ratio": None, "low": None, "high": None},
             {"before": 0.0, "after": 0.0, "ratio": 1.0, "low": 1.0, "high": 1.0},
         )
-        calm = Pair(per=Per.SCENARIO, scenarios=9, before=3.0, after=4.0, ratio=4 / 3)
+        calm = Figures(per=Per.SCENARIO, scenarios=9, before=3.0, after=4.0, ratio=4 / 3)
         approved(
             change(
                 verdict(

@@ -19,8 +19,8 @@ from isr_pipeline.verdicts.blame.why import Explanation
 from isr_pipeline.verdicts.changes import read_changes
 from isr_pipeline.verdicts.record import (
     ConfigVerdict,
+    Figures,
     MetricVerdict,
-    Pair,
     Status,
     accept_command,
     ask_again,
@@ -55,7 +55,7 @@ class Flagged:
 
     verdict: ConfigVerdict
     settings: str
-    metrics: list[tuple[MetricVerdict, Pair, str]]
+    metrics: list[tuple[MetricVerdict, Figures, str]]
     parting: Explanation | None
     changes: list[str]
 
