@@ -42,16 +42,15 @@ def heat(data: NightData, metric: str) -> Chart | None:
     found = data.heat(metric)
     if found is None:
         return None
-    columns, rows, matrix = found
-    matrix = matrix * in_unit(metric)
+    matrix = found.matrix
     if len(np.unique(matrix[np.isfinite(matrix)])) < 2:
         return None
     return {
         "data": [
             {
                 "type": "heatmap",
-                "x": columns,
-                "y": rows,
+                "x": found.columns,
+                "y": found.rows,
                 "z": numbers(matrix),
                 "texttemplate": "%{z:.3g}",
                 "colorscale": "Cividis",
@@ -59,7 +58,7 @@ def heat(data: NightData, metric: str) -> Chart | None:
                 "xgap": 2,
                 "ygap": 2,
                 "colorbar": {"thickness": 10, "outlinewidth": 0, "exponentformat": "none"},
-                "hovertemplate": f"%{{x}}, %{{y}}: %{{z:.4g}} {unit(metric)}<extra></extra>",
+                "hovertemplate": f"%{{x}}, %{{y}}: %{{z:.4g}} {found.unit}<extra></extra>",
             }
         ],
         "layout": {
@@ -70,7 +69,7 @@ def heat(data: NightData, metric: str) -> Chart | None:
                 "automargin": True,
                 "showgrid": False,
             },
-            "height": 150 + 46 * len(rows),
+            "height": 150 + 46 * len(found.rows),
         },
     }
 
@@ -259,7 +258,10 @@ def trend(data: NightData, metric: str, config_names: list[str]) -> Chart | None
                 "categoryorder": "category ascending",
                 "title": {"text": "night"},
             },
-            "yaxis": {"title": {"text": unit(metric)}, "rangemode": "tozero"},
+            "yaxis": {
+                "title": {"text": f"{unit(metric)}, mean of the panel"},
+                "rangemode": "tozero",
+            },
             "height": 320,
         },
     }

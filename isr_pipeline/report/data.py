@@ -24,9 +24,11 @@ from isr_pipeline.tables import store
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.baseline import baseline_panel
 from isr_pipeline.verdicts.comparison import PanelOutcomes, standing_panel
+from isr_pipeline.verdicts.figures import figure_of_each
 from isr_pipeline.verdicts.judge import Sides, deciding, on_all
 from isr_pipeline.verdicts.quantities import VerdictSettings, load_settings
-from isr_pipeline.verdicts.record import ConfigVerdict, NightVerdict, Status, verdict_of
+from isr_pipeline.verdicts.record import ConfigVerdict, NightVerdict, Per, Status, verdict_of
+from isr_pipeline.verdicts.sentences import unit_per
 from isr_pipeline.worlds.columns import MAIN
 
 if TYPE_CHECKING:
@@ -52,6 +54,22 @@ MAIN_KEYS = (
 
 NIGHTS_SHOWN = 30
 REGRESSIONS_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A metric by the values of two keys.
+
+    Attributes:
+        columns: values of the first key; ``rows``: of the second.
+        matrix: (row, column), NaN where there is no configuration.
+        unit: in words.
+    """
+
+    columns: list[str]
+    rows: list[str]
+    matrix: npt.NDArray[np.float64]
+    unit: str
 
 
 @dataclass(frozen=True)
@@ -269,17 +287,33 @@ class NightData:
         """Whether a configuration has a failed or missing pair."""
         return bool(self.panel.unusable[:, self.panel.column(config_id)].any())
 
-    def heat(self, metric: str) -> tuple[list[str], list[str], npt.NDArray[np.float64]] | None:
+    def figures(self, metric: str) -> tuple[str, npt.NDArray[np.float64]] | None:
+        """What every configuration has of a metric, and its unit.
+
+        Where nobody counts incidents it is the ratio to the reference: the mix of a panel says
+        nothing of a year. None where the reference has nothing.
+        """
+        profile = self.plan.definition.profile
+        per, values = figure_of_each(self.panel, metric, self.settings, profile)
+        if per is not Per.MIX:
+            return unit_per(metric, per), values
+        of_reference = values[self.panel.column(self.reference.config_id)]
+        if not of_reference > 0:
+            return None
+        return f"ratio to {self.plan.reference}", values / of_reference
+
+    def heat(self, metric: str) -> Heat | None:
         """Mean of a metric over the configurations that share the values of the two main keys.
 
         Returns:
-            values of the first key, of the second, and the matrix (second, first) with NaN where
-            there is no configuration; None if fewer than two keys vary.
+            None if fewer than two keys vary, or there is nothing to tell.
         """
-        if len(self.heat_keys) < 2:
+        found = self.figures(metric) if len(self.heat_keys) == 2 else None
+        if found is None:
             return None
+        unit, figures = found
         across, down = self.heat_keys
-        means = dict(zip(self.panel.config_ids, self.panel.means(metric), strict=True))
+        means = dict(zip(self.panel.config_ids, figures, strict=True))
         columns = ordered({one.params.get(across) for one in self._comparable})
         rows = ordered({one.params.get(down) for one in self._comparable})
         cells: dict[tuple[str, str], list[float]] = {}
@@ -289,7 +323,7 @@ class NightData:
         matrix = np.full((len(rows), len(columns)), np.nan)
         for (row, column), values in cells.items():
             matrix[rows.index(row), columns.index(column)] = float(np.mean(values))
-        return columns, rows, matrix
+        return Heat(columns, rows, matrix, unit)
 
     def causes(self, metric: str, by: str) -> tuple[list[str], npt.NDArray[np.float64]]:
         """What share of a metric's weighted total each fault kind (or stratum) stands for.

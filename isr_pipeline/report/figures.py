@@ -38,8 +38,8 @@ def write_figures(plan: Plan) -> list[Place]:
     remove_tree(folder)
     drawn: dict[str, Figure | None] = {
         "verdicts": _statuses(data),
-        "heat_offline": _heat(data, OFFLINE, "offline partition-time"),
-        "heat_flaps": _heat(data, FLAPS, "flaps per partition-hour"),
+        "heat_offline": _heat(data, OFFLINE, "offline (no living leader)"),
+        "heat_flaps": _heat(data, FLAPS, "ISR flaps"),
     }
     if data.verdict.against_reference:
         drawn["against_reference"] = _forest(data)
@@ -74,7 +74,7 @@ def _heat(data: NightData, metric: str, title: str) -> Figure | None:
     heat = data.heat(metric)
     if heat is None:
         return None
-    columns, rows, matrix = heat
+    columns, rows, matrix = heat.columns, heat.rows, heat.matrix
     figure = _figure(2.6 + 0.9 * len(columns), 1.8 + 0.5 * len(rows))
     axes = figure.subplots()
     image = axes.imshow(matrix, cmap="cividis_r", aspect="auto")
@@ -87,7 +87,7 @@ def _heat(data: NightData, metric: str, title: str) -> Figure | None:
         if np.isfinite(value):
             shade = "white" if value > middle else INK
             axes.text(column, row, f"{value:.3g}", ha="center", va="center", color=shade)
-    axes.set_title(title, loc="left", color=INK)
+    axes.set_title(f"{title}, {heat.unit}", loc="left", color=INK)
     figure.colorbar(image, ax=axes, shrink=0.8)
     return figure
 
@@ -101,12 +101,13 @@ def _forest(data: NightData) -> Figure:
     for axes, metric in zip(grid[0], metrics, strict=True):
         for place, one in enumerate(against):
             found = one.difference(metric)
-            if found is None or found.ratio is None:
+            told = None if found is None else found.pair
+            if told is None or told.ratio is None:
                 continue
-            high = RATIO_RANGE[1] if found.high is None else found.high
-            ends = np.clip([found.low or 0.0, high], *RATIO_RANGE)
+            high = RATIO_RANGE[1] if told.high is None else told.high
+            ends = np.clip([told.low or 0.0, high], *RATIO_RANGE)
             axes.hlines(place, *ends, color=ACCENT, lw=2)
-            axes.plot(np.clip(found.ratio, *RATIO_RANGE), place, "o", color=INK, ms=4)
+            axes.plot(np.clip(told.ratio, *RATIO_RANGE), place, "o", color=INK, ms=4)
         axes.axvline(1.0, color=MUTED, lw=1)
         axes.set_xscale("log")
         low_edge, high_edge = axes.get_xlim()

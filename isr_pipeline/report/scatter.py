@@ -133,12 +133,18 @@ class Points:
     y: Floats
 
 
-def detector(data: NightData) -> Chart:
-    """Followers removed without a fault against the time that those with one stayed."""
-    there = [one for one in data.panel.config_ids if not data.unusable(one)]
-    panel, ids = data.panel.select(tuple(there)), np.array(there)
+def detector(data: NightData) -> Chart | None:
+    """Followers removed without a fault against the time that those with one stayed.
+
+    None where one of both has no figure.
+    """
+    late, removed = data.figures(DETECTION_DELAY), data.figures(SPURIOUS)
+    if late is None or removed is None:
+        return None
+    there = np.array([not data.unusable(one) for one in data.panel.config_ids])
+    ids = np.array(data.panel.config_ids)[there]
     names = [data.name(one) for one in ids]
-    points = Points(names, panel.means(DETECTION_DELAY), panel.means(SPURIOUS))
+    points = Points(names, late[1][there], removed[1][there])
     is_reference = ids == data.reference.config_id
     chart = _chart(
         points,
@@ -146,10 +152,10 @@ def detector(data: NightData) -> Chart:
             ("configurations", ~is_reference, ACCENT, "circle"),
             (f"reference: {data.plan.reference}", is_reference, WARM, "x"),
         ],
-        "late by %{x:.4g} ms a scenario<br>%{y:.3g} spurious removals a partition and hour",
+        f"detection delay: %{{x:.4g}}, {late[0]}<br>spurious removals: %{{y:.3g}}, {removed[0]}",
     )
-    chart["layout"]["xaxis"]["title"] = {"text": "detection delay, ms a scenario"}
-    chart["layout"]["yaxis"]["title"] = {"text": "spurious removals, a partition and hour"}
+    chart["layout"]["xaxis"]["title"] = {"text": f"detection delay, {late[0]}"}
+    chart["layout"]["yaxis"]["title"] = {"text": f"spurious removals, {removed[0]}"}
     return chart
 
 

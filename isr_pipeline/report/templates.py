@@ -67,7 +67,6 @@ def _environment() -> Environment:
     made.globals |= {
         "Status": Status,
         "Per": Per,
-        "amount": quantities.amount,
         "asset": asset,
         "charts_json": charts_json,
         "label": quantities.label,
@@ -82,7 +81,6 @@ def _environment() -> Environment:
         "ratio_of": sentences.ratio_of,
         "same": differences.same,
         "times": quantities.times,
-        "unit": quantities.unit,
         "unit_per": sentences.unit_per,
         "without_incident": sentences.without_incident,
     }

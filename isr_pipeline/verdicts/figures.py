@@ -113,16 +113,52 @@ def own_figures(
         settings: with the metrics, and the floors of latencies.
         profile: counted in the cluster.
     """
-    incidents = incidents_of(panel, profile)
-    every = np.ones(len(panel.weights), dtype=bool)
     found: dict[str, dict[str, float]] = {one: {} for one in panel.config_ids}
     for metric in (one for one in settings.metrics if one in panel.values):
-        counted = every if incidents is None or is_latency(metric) else incidents > 0
-        per, values = figures(panel, metric, settings, incidents, counted)
+        per, values = figure_of_each(panel, metric, settings, profile)
         for config_id, value in zip(panel.config_ids, values, strict=True):
             if value == 0 or (per in (Per.YEAR, Per.TYPICAL) and np.isfinite(value)):
                 found[config_id][metric] = float(value)
     return found
+
+
+def figure_of_each(
+    panel: PanelOutcomes, metric: str, settings: VerdictSettings, profile: FaultProfile
+) -> tuple[Per, Floats]:
+    """A figure of every configuration: of all incidents where they are counted.
+
+    Args:
+        panel: of any configurations.
+        metric: outcome column.
+        settings: with its floor, of a latency.
+        profile: counted in the cluster.
+    """
+    incidents = incidents_of(panel, profile)
+    here = np.ones(len(panel.weights), dtype=bool)
+    if incidents is not None and not is_latency(metric):
+        here = incidents > 0
+    return figures(panel, metric, settings, incidents, here)
+
+
+def floor_figure(
+    panel: PanelOutcomes, metric: str, floor: float, profile: FaultProfile
+) -> tuple[Per, float]:
+    """A floor of means as a difference of figures: a year's, or where nobody counts a scenario's.
+
+    A year's is exact for what differs in scenarios that stand for incidents.
+
+    Args:
+        panel: that is judged.
+        metric: outcome column, no latency.
+        floor: in the metric's own unit.
+        profile: counted in the cluster.
+    """
+    total = floor * panel.mean_divisor(metric)
+    incidents = incidents_of(panel, profile)
+    if incidents is None or not _has_years(metric):
+        return Per.SCENARIO, total / float(panel.weights.sum())
+    a_weight = float(incidents.sum() / panel.weights[incidents > 0].sum())
+    return Per.YEAR, total * a_weight / METRICS[metric].unit.year_in
 
 
 def figures(

@@ -21,7 +21,8 @@ from isr_pipeline.base.files.words import counted
 from isr_pipeline.base.home import Home
 from isr_pipeline.base.storage.remote import RemotePath
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.record import Accepted, MetricVerdict, Status
+from isr_pipeline.verdicts.record import Accepted, Figures, MetricVerdict, Per, Status
+from isr_pipeline.verdicts.sentences import how_much
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Absorbed(BaseModel):
         status: the verdict on it.
         ratio: tonight's to the baseline's; None from zero, or where it could not be compared.
         value, baseline_value: in the metric's own unit.
+        figures: what is printed of it; None where nothing was compared, or of an older ledger.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -56,6 +58,7 @@ class Absorbed(BaseModel):
     ratio: float | None = None
     value: float | None = None
     baseline_value: float | None = None
+    figures: Figures | None = None
 
     @property
     def is_compared(self) -> bool:
@@ -66,7 +69,7 @@ class Absorbed(BaseModel):
         """The change in a few words: ``+31 %``, or the two values where there is no ratio."""
         if not self.is_compared:
             return NOT_COMPARED
-        return _change(metric, self.ratio, self.baseline_value, self.value)
+        return _change(metric, self.ratio, (self.baseline_value, self.value), self.figures)
 
 
 class Unseen(BaseModel):
@@ -156,6 +159,7 @@ class Compounded(BaseModel):
         acceptances: how many changed the metric.
         since: night of the acceptance that the chain begins with.
         first, last: the metric before and after all of them, in its own unit, if they are known.
+        figures: likewise, as they are printed; None where an end has none.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -167,11 +171,12 @@ class Compounded(BaseModel):
     since: str
     first: float | None = None
     last: float | None = None
+    figures: Figures | None = None
 
     @property
     def change(self) -> str:
         """The sum in a few words: ``+31 %``, or the two values where there is no ratio."""
-        return _change(self.metric, self.ratio, self.first, self.last)
+        return _change(self.metric, self.ratio, (self.first, self.last), self.figures)
 
     @property
     def text(self) -> str:
@@ -186,10 +191,21 @@ class Compounded(BaseModel):
         return max(self.ratio, 1 / self.ratio) if self.ratio else math.inf
 
 
-def _change(metric: str, ratio: float | None, before: float | None, after: float | None) -> str:
-    """``+31 %``, or ``0 to 0.855 % of time`` where there is no ratio."""
+def _change(
+    metric: str,
+    ratio: float | None,
+    means: tuple[float | None, float | None],
+    figures: Figures | None,
+) -> str:
+    """``+31 %``; without a ratio ``from none to 12.3 partition-minutes a year``.
+
+    An older ledger has two means of its panel instead: ``0 to 0.855 % of time``.
+    """
     if ratio is not None:
         return percent(ratio)
+    if figures is not None and (figures.before or figures.after):
+        return how_much(metric, figures)
+    before, after = means
     if metric not in METRICS:  # of an older ledger
         return f"{before:.3g} to {after:.3g}"
     return f"{quantities.amount(metric, before)} to {quantities.quantity(metric, after)}"
@@ -217,6 +233,7 @@ def absorbed(metrics: Iterable[MetricVerdict]) -> AbsorbedMetrics:
             ratio=metric.ratio,
             value=metric.value,
             baseline_value=metric.baseline_value,
+            figures=metric.pair,
         )
         for metric in metrics
         if metric.status not in QUIET and metric.delta
@@ -351,6 +368,22 @@ def _along(steps: Sequence[Entry], name: str, metric: str) -> Compounded | None:
         since=since,
         first=first,
         last=last,
+        figures=_from_to(changes[-1].figures, changes[0].figures),
+    )
+
+
+def _from_to(first: Figures | None, last: Figures | None) -> Figures | None:
+    """The first figure of all and the last, which need not be of the same scenarios: no ratio."""
+    if first is None or last is None or first.per is not last.per:
+        return None
+    if last.per is Per.MIX and first.before and last.after:
+        return None
+    return Figures(
+        per=last.per,
+        scenarios=last.scenarios,
+        before=first.before,
+        after=last.after,
+        ratio=None,
     )
 
 

@@ -195,7 +195,9 @@ SHARE_OF_SCENARIOS = Unit(
 MS = Unit("ms", "ms", "ms", type="float")
 """A time of each scenario: of latencies factors are judged, not sums."""
 
-REPLICA_MS = Unit("replica-ms", "replica-ms", "replica-ms", type="float")
+REPLICA_MS = Unit(
+    "replica-ms", "replica-ms", "replica-ms", type="float", year="replica-minutes", year_in=60_000
+)
 
 
 def _a_scenario(things: str) -> Unit:

@@ -79,6 +79,7 @@ def case(
         weight=1.0,
         before=value(old, before, compiled=False),
         after=value(new, after, compiled=False),
+        divisor=(SCENARIO["horizon_ms"] - SCENARIO["warmup_ms"]) / 1_000,
     )
     return Case(
         experiment="made",

@@ -172,8 +172,8 @@ class TestCase:
         """A setting that makes 2 ms in most scenarios makes most of it, whatever a stall did."""
         regressed()
         case = replace(read_case(Plan.of_night("synthetic", LATER), "id-lag-20s"), metric=LATENCY)
-        quiet = [Drawn(f"{index}", {}, 1.0, 1.5, 3.0) for index in range(20)]
-        stalled = Drawn("stalled", {}, 1.0, 20_000.0, 29_000.0)
+        quiet = [Drawn(f"{index}", {}, 1.0, 1.5, 3.0, 1.0) for index in range(20)]
+        stalled = Drawn("stalled", {}, 1.0, 20_000.0, 29_000.0, 1.0)
         drawn = (*quiet, stalled)
         values: list[float | None] = [*(one.after for one in quiet), stalled.before]
         assert case.share(values, drawn) > 0.9

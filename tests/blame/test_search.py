@@ -34,7 +34,7 @@ def rewritten(source: Source, *functions: str) -> Source:
 
 def made(old: Source, new: Source, versions: tuple[str, str] = ("old", "new")) -> Case:
     """A case that nobody runs."""
-    drawn = tuple(Drawn(f"s{index}", {}, 1.0, 0.0, 1.0) for index in range(35))
+    drawn = tuple(Drawn(f"s{index}", {}, 1.0, 0.0, 1.0, 1.0) for index in range(35))
     return Case(
         experiment="made", night="2026-11-20", config="today",
         metric="isr_flaps_per_partition_hour", status="regressed",

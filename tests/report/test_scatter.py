@@ -51,7 +51,9 @@ class TestDetector:
         """It has a sign of its own and is no circle besides."""
         world = World(names=("today", "lag-20s", "min-2"))
         judge_night(world.write(NIGHT, scaled(SPURIOUS, 3.0, "lag-20s")))
-        drawn = scatter.detector(read_night(world.plan(NIGHT)))["data"]
+        chart = scatter.detector(read_night(world.plan(NIGHT)))
+        assert chart is not None
+        drawn = chart["data"]
         assert drawn[-1]["name"] == "reference: today"
         assert (drawn[-1]["marker"]["symbol"], drawn[-1]["hovertext"]) == ("x", ["today"])
         assert "today" in drawn[-1]["text"][0]

@@ -144,7 +144,9 @@ def _most(data: NightData, one: MetricVerdict) -> str:
     if not same:
         return "–"
     worse = one.status in WORSE
-    sizes = {part.stratum: math.inf if part.ratio is None else part.ratio for part in same}
+    sizes = {
+        part.stratum: math.inf if part.pair.ratio is None else part.pair.ratio for part in same
+    }
     most = max(same, key=lambda part: sizes[part.stratum] * (1 if worse else -1))
     return stratum_change(one.metric, data.called(most.stratum), most.pair)
 

@@ -13,7 +13,10 @@ from isr_pipeline.report.words import WORDS
 from isr_pipeline.tables import store
 from isr_pipeline.tables.validation.data_docs import night_page
 from isr_pipeline.verdicts import ledger
+from isr_pipeline.verdicts.figures import floor_figure
 from isr_pipeline.verdicts.looks import reach_of
+from isr_pipeline.verdicts.quantities import is_latency, quantity
+from isr_pipeline.verdicts.sentences import one_figure
 
 TOTALS_MAX = 12
 ENTRIES_MAX = 8
@@ -46,12 +49,24 @@ def alarm(_: Page, data: NightData) -> dict[str, Any]:
         "reference": data.plan.reference,
         "ratio_min": data.settings.ratio_min,
         "metrics": [
-            (name, int((data.panel.values[name][:, column] > 0).sum()), settings.floor)
+            (
+                name,
+                int((data.panel.values[name][:, column] > 0).sum()),
+                _floor(data, name, settings.floor),
+            )
             for name, settings in data.settings.metrics.items()
         ],
         "scenarios": len(data.panel.scenario_ids),
         "kinds": sorted(kinds.items(), key=lambda item: item[1]),
     }
+
+
+def _floor(data: NightData, metric: str, floor: float) -> str:
+    """A latency's is a part of each of its scenarios' ratios, and of no year."""
+    if is_latency(metric):
+        return quantity(metric, floor)
+    found = floor_figure(data.panel, metric, floor, data.plan.definition.profile)
+    return one_figure(metric, *found)
 
 
 def glossary(_: Page, __: NightData) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from isr_pipeline.report import charts, scatter
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
-from isr_pipeline.verdicts.quantities import label, unit
+from isr_pipeline.verdicts.quantities import label
 from isr_pipeline.worlds.columns import MAIN_RATES
 
 KINDS = (("fault_kinds", "fault kind"), ("strata", "stratum"))
@@ -25,8 +25,9 @@ def baseline(page: Page, data: NightData) -> dict[str, Any]:
 def keys(page: Page, data: NightData) -> dict[str, Any]:
     """A heat map for each rate, as far as two keys vary."""
     drawn = (
-        (charts.heat(data, name), label(name), f", {unit(name)}; dark is worse")
+        (charts.heat(data, name), label(name), f", {found.unit}; dark is worse")
         for name in MAIN_RATES
+        if (found := data.heat(name)) is not None
     )
     return {"heats": page.figures(drawn)}
 

@@ -61,6 +61,7 @@ class Drawn:
     Attributes:
         scenario: as its JSON has it; ``weight``: in its panel.
         before, after: the metric's value in the baseline and tonight.
+        divisor: what turns a value into the scenario's total.
     """
 
     scenario_id: str
@@ -68,6 +69,7 @@ class Drawn:
     weight: float
     before: float
     after: float
+    divisor: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +308,7 @@ def _drawn(sides: Sides, metric: str) -> dict[str, Drawn]:
     texts = dict(zip(rows["scenario_id"], rows["scenario_json"], strict=True))
     before, after = old.values[metric][:, 0], new.values[metric][:, 0]
     both = ~(new.unusable | old.unusable)[:, 0]
+    divisors = new.divisors(metric)
     return {
         name: Drawn(
             name,
@@ -313,6 +316,7 @@ def _drawn(sides: Sides, metric: str) -> dict[str, Drawn]:
             float(new.weights[at]),
             float(before[at]),
             float(after[at]),
+            float(divisors[at]),
         )
         for at, name in enumerate(new.scenario_ids)
         if both[at] and before[at] != after[at]

@@ -14,7 +14,8 @@ from isr_pipeline.kernels.process import Kernel, Ran
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 from isr_pipeline.verdicts.blame.lines import of_parts
 from isr_pipeline.verdicts.changes import in_full, kind_of_setting, shown
-from isr_pipeline.verdicts.quantities import amount, label, quantity
+from isr_pipeline.verdicts.quantities import label, plain
+from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,11 +99,12 @@ class Explanation:
             story: what happened in the scenario, a line each.
         """
         case, drawn = self.case, self.drawn
-        before, after = amount(case.metric, drawn.before), quantity(case.metric, drawn.after)
+        before, after = (plain(one * drawn.divisor) for one in (drawn.before, drawn.after))
+        totals = f"{before} to {after} {METRICS[case.metric].unit.total}"
         lines = [
             f"{case.config}: {case.status}: {case.change}",
             case.runs,
-            f"scenario {drawn.scenario_id}: {label(case.metric)} {before} to {after}",
+            f"scenario {drawn.scenario_id}: {label(case.metric)} {totals}",
             *(f"    {line}" for line in story),
             _first_line(self.first),
             f"first differing {self.part} decided by {self.decided_by['text']}",
