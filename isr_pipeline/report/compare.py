@@ -456,7 +456,12 @@ def lines(found: Compared) -> list[str]:
     scenarios = counted(found.scenarios, "scenario")
     said = [f"B ({found.b}) against A ({found.a}), {scenarios} of the cluster {found.cluster}:"]
     said += [found.mark] if found.mark else []
-    said += [f"{label(name)}: {_answer(each[name])}" for name in ANSWERED if name in each]
+    marked = differences.PROMISED if found.mark else ()
+    said += [
+        f"{label(name)}: {_answer(each[name])}"
+        for name in ANSWERED
+        if name in each and name not in marked
+    ]
     undecided = [one for one in each.values() if one.word is Word.UNDECIDED]
     decided_by = [one.decided_by for one in undecided if one.decided_by]
     if undecided:

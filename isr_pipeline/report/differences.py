@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 IN_ORDER = (ONE_REPLICA, LOST, *MAIN, UNCLEAN)
 """Metrics in the order of a sentence: what guards records comes first."""
 
+PROMISED = (ONE_REPLICA, LOST)
+"""Metrics of what acks=all promises."""
+
 RATE: float = VerdictSettings.model_fields["false_discovery_rate"].default
 """False discoveries that a night allows unless `verdicts.yaml` says otherwise."""
 
@@ -44,15 +47,22 @@ def sentence(one: AgainstReference, called: Called = str) -> str:
     """Everything that differs: ``worse: ISR flaps 1.9 × (1.4 to 2.6); better: …``."""
     if one.problem:
         return f"not compared: {one.problem}"
-    promised = [promise(one)] if one.weaker else []
+    told = [*([promise(one, called)] if one.weaker else []), *effects(one, called)]
+    if not any(each.differing for each in one.differences):
+        told.append("the same in every scenario")
     kept = [f"as compared in night {one.night}"] if one.night else []
-    return "; ".join([*promised, *(effects(one, called) or ["the same in every scenario"]), *kept])
+    return "; ".join([*told, *kept])
 
 
 def effects(one: AgainstReference, called: Called = str) -> list[str]:
-    """What differs, a part for each word; strata are named as ``called`` has it."""
+    """What differs, a part for each word, without what :func:`promise` tells.
+
+    Strata are named as ``called`` has it.
+    """
+    promised = PROMISED if one.weaker else ()
     differing = sorted(
-        (each for each in one.differences if each.differing), key=lambda each: place(each.metric)
+        (each for each in one.differences if each.differing and each.metric not in promised),
+        key=lambda each: place(each.metric),
     )
     parts = []
     for word in WORDS:
@@ -110,20 +120,18 @@ def _chance(one: Difference) -> str:
     return f"not beyond chance, q {number(one.q)}"
 
 
-def promise(one: AgainstReference) -> str:
+def promise(one: AgainstReference, called: Called = str) -> str:
     """By which keys acks=all promises less, and what that does to records."""
     said = [f"weaker {', '.join(one.weaker)}"]
-    alone, lost = one.difference(ONE_REPLICA), one.difference(LOST)
-    if alone is not None:
-        held = f"{label(ONE_REPLICA)} {_changed(alone)}"
-        said.append(held)
-    if lost is not None:
-        said.append(f"{label(LOST)} {_changed(lost)}")
+    for metric in PROMISED:
+        found = one.difference(metric)
+        if found is not None:
+            said.append(f"{label(metric)} {_changed(found, called)}".rstrip())
     return ", ".join(said)
 
 
-def _changed(one: Difference) -> str:
-    return sentences.how_much(one.metric, one.pair) if one.differing else same(one)
+def _changed(one: Difference, called: Called) -> str:
+    return f"{one.word} {size(one, called)}" if one.differing else same(one)
 
 
 def same(one: Difference) -> str:

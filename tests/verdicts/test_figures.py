@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from isr_pipeline.night.show import show
 from isr_pipeline.report import differences
-from isr_pipeline.report.data import read_night
+from isr_pipeline.report.data import NightData, read_night
 from isr_pipeline.report.html import render
 from isr_pipeline.report.terminal import print_night
 from isr_pipeline.report.tracking import names
 from isr_pipeline.scenarios.profile import FaultProfile
 from isr_pipeline.verdicts import acceptance
+from isr_pipeline.verdicts.figures import figure_of_each, floor_figure
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY
-from isr_pipeline.verdicts.record import Figures, NightVerdict, Per
-from isr_pipeline.verdicts.sentences import change, figures_of, ratio_of
+from isr_pipeline.verdicts.record import LOST, Figures, NightVerdict, Per
+from isr_pipeline.verdicts.sentences import change, figures_of, ratio_of, unit_per
+from isr_pipeline.verdicts.years import incidents_of
 from tests.verdicts.synthetic import LATER, NIGHT, PROFILE, scaled
 from tests.verdicts.test_reference import alike_but, world_of
 from tests.verdicts.test_year import counted
@@ -95,6 +99,59 @@ class TestPairs:
                 sides = [math.fsum(getattr(one.pair, side) for one in metric.strata)
                          for side in ("before", "after")]  # fmt: skip
                 assert sides == pytest.approx([metric.pair.before, metric.pair.after])
+
+
+@pytest.mark.usefixtures("home")
+class TestCharts:
+    """What heat maps, the scatter and the floors of a night are of."""
+
+    def data(self, profile: FaultProfile) -> NightData:
+        """A first night in which lag-20s has half as many flaps again."""
+        world = world_of()
+        world.profile = profile
+        plan = world.write(NIGHT, alike_but(scaled(FLAPS, 1.5, "lag-20s")))
+        judge_night(plan)
+        return read_night(plan)
+
+    @pytest.mark.parametrize("profile", [counted(), half()], ids=["all", "half"])
+    def test_they_have_the_year_that_tables_have(self, profile: FaultProfile) -> None:
+        """Of every configuration, in its unit."""
+        data = self.data(profile)
+        found = data.figures(FLAPS)
+        assert found is not None
+        own = [data.verdict.configuration(one).own[FLAPS] for one in data.panel.config_ids]
+        assert found[0] == unit_per(FLAPS, Per.YEAR)
+        assert list(found[1]) == pytest.approx(own)
+
+    def test_without_counts_they_have_the_ratio_to_the_reference(self) -> None:
+        """As it is told of the whole panel."""
+        data = self.data(PROFILE)
+        found = data.figures(FLAPS)
+        assert found is not None
+        assert found[0] == "ratio to today"
+        ratios = dict(zip(data.panel.config_ids, found[1], strict=True))
+        assert ratios["id-today"] == 1.0
+        assert ratios["id-lag-20s"] == pytest.approx(1.5)
+
+    def test_nothing_of_the_reference_has_no_ratio(self) -> None:
+        """Then there is no chart."""
+        assert self.data(PROFILE).figures(LOST) is None
+
+    def test_a_floor_is_the_year_that_it_moves(self) -> None:
+        """A mean that differs by the floor, in scenarios that stand for incidents, moves it."""
+        data, profile = self.data(half()), half()
+        incidents = incidents_of(data.panel, profile)
+        assert incidents is not None
+        more = np.where(incidents > 0, 3.0, 0.0)
+        values = data.panel.values[FLAPS] + (more / data.panel.divisors(FLAPS))[:, None]
+        risen = replace(data.panel, values={**data.panel.values, FLAPS: values})
+        floor = float((risen.means(FLAPS) - data.panel.means(FLAPS))[0])
+        (_, after), (_, before) = (
+            figure_of_each(one, FLAPS, data.settings, profile) for one in (risen, data.panel)
+        )
+        per, year = floor_figure(data.panel, FLAPS, floor, profile)
+        assert per is Per.YEAR
+        assert list(after - before) == pytest.approx([year] * len(after))
 
 
 @pytest.mark.usefixtures("home")

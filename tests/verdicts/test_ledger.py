@@ -16,7 +16,7 @@ from isr_pipeline.report.html import render
 from isr_pipeline.verdicts import acceptance, baseline, ledger
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.ledger import Absorbed, Entry
-from isr_pipeline.verdicts.record import NightVerdict, Status
+from isr_pipeline.verdicts.record import Figures, NightVerdict, Per, Status
 from isr_pipeline.verdicts.sentences import headline
 from tests.approved import Approved
 from tests.report.reading import as_read
@@ -128,8 +128,20 @@ class TestCompounded:
         assert total.ratio is None
         approved(total.text)
 
-    def test_two_values_have_their_unit(self, approved: Approved) -> None:
-        """A share is told as everywhere else: in parts of the time."""
+    def test_from_none_has_the_figures_of_a_year(self, approved: Approved) -> None:
+        """An acceptance keeps what is printed of its comparison; a sum has the first and last."""
+        share = "led_under_min_isr_rate"
+        steps = [entry("1", ""), entry("2", "1", **{share: None}), entry("3", "2", **{share: 2.0})]
+        sides = ((0.0, 6.5), (6.5, 13.0))
+        for step, (before, after) in zip(steps[1:], sides, strict=True):
+            absorbed = step.absorbed["today"]
+            figures = Figures(per=Per.YEAR, scenarios=9, before=before, after=after, ratio=None)
+            absorbed[share] = absorbed[share].model_copy(update={"figures": figures})
+        (total,) = ledger.compounded(steps)
+        approved([*steps[1].lines(), *steps[2].lines(), total.text])
+
+    def test_an_older_ledger_has_means_of_its_panel(self, approved: Approved) -> None:
+        """What was written before there were figures is told as it was."""
         share = "led_under_min_isr_rate"
         steps = [entry("1", ""), entry("2", "1", **{share: None})]
         (total,) = ledger.compounded(steps)
@@ -157,6 +169,10 @@ class TestLedger:
         record = accepted(World(), LATER, scaled(LATENCY, 1.02, "today"))
         assert record.entry is not None
         approved(record.entry.lines())
+        kept = record.entry.absorbed["today"][LATENCY].figures
+        assert kept is not None
+        assert kept.per is Per.TYPICAL
+        assert kept.after > kept.before
 
     def test_a_slow_decline_adds_up(self) -> None:
         """Steps that nobody calls are one sum in the end."""

@@ -128,7 +128,7 @@ def _row(data: NightData, one: ConfigVerdict) -> Row:
         verdict=one,
         name=words.short_name(configuration),
         why=configuration.why,
-        promise=differences.promise(against) if against is not None and weaker else "",
+        promise=differences.promise(against, data.called) if against is not None and weaker else "",
         cells=[(name, one.own.get(name), judged.get(name)) for name in COLUMNS],
         quiet=one.status in QUIET,
     )

@@ -99,7 +99,9 @@ def _line(data: NightData, one: AgainstReference) -> Line:
     if not one.weaker or one.problem:
         return Line(one.name, "", differences.sentence(one, data.called))
     return Line(
-        one.name, differences.promise(one), "; ".join(differences.effects(one, data.called))
+        one.name,
+        differences.promise(one, data.called),
+        "; ".join(differences.effects(one, data.called)),
     )
 
 
@@ -124,7 +126,7 @@ def values(page: Page, data: NightData) -> dict[str, Any]:
         if against
         else [],
         "produce": PRODUCE,
-        "guarding": (ONE_REPLICA, LOST),
+        "guarding": differences.PROMISED,
         "colours": COLOURS,
         "called": data.called,
     }
