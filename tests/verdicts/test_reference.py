@@ -407,6 +407,7 @@ class TestFurther:
             both = replace(
                 new,
                 config_ids=("id-today", "id-lag-20s"),
+                strata=("stratum-0",) * len(new.scenario_ids),
                 values={name: np.hstack([old.values[name], new.values[name]]) for name in METRICS},
                 missing=np.zeros((len(new.scenario_ids), 2), dtype=bool),
                 failed=np.zeros((len(new.scenario_ids), 2), dtype=bool),
