@@ -167,6 +167,21 @@ class TestUi:
         assert noted(site, RUN).startswith(said)
 
     @pytest.mark.slow
+    def test_the_accepted_date_again(self, served: tuple[Site, Started]) -> None:
+        """By the form, after a change: red, and every command of its note can be run."""
+        site, _ = served
+        file = site.home / "config" / "experiments" / "smoke.yaml"
+        head, name, rest = file.read_text().partition("      - name: today\n")
+        change = "        set: {broker.session.timeout.ms: 18000}\n"
+        file.write_text(f"{head}{name}{change}{rest}")
+        assert triggered(site, NIGHTLY, {"night": NIGHTS[0]}, run="again") == "failed"
+        commands = re.findall(r"`isr-pipeline (.*)`", noted(site, "again"))
+        why, blame, _ = (shlex.split(command) for command in commands)
+        assert "decided by broker.session.timeout.ms" in site.run(*why)
+        assert "cause: broker.session.timeout.ms: 9000 to 18000" in site.run(*blame)
+        assert site.show(NIGHTS[0])["status"] == "regressed"
+
+    @pytest.mark.slow
     def test_a_misspelt_parameter_is_refused(self, served: tuple[Site, Started]) -> None:
         """The note of the failed run says which, and which there are."""
         site, _ = served
