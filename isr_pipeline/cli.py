@@ -565,13 +565,12 @@ def cluster_import(
     release: Annotated[
         str | None, typer.Option("--release", metavar="3.9.1", help="Kafka's, if you know it.")
     ] = None,
+    features: Annotated[
+        list[str] | None, typer.Option("--feature", metavar="NAME=LEVEL", help="If you know it.")
+    ] = None,
     command_config: Annotated[
         Path | None,
-        typer.Option(
-            "--command-config",
-            metavar="FILE",
-            help="Client properties, as Kafka's tools take them.",
-        ),
+        typer.Option("--command-config", metavar="FILE", help="Client properties of Kafka's."),
     ] = None,
     rate_s: Annotated[
         float,
@@ -594,6 +593,7 @@ def cluster_import(
         name,
         out=out,
         release=release,
+        features=features or (),
         anonymous=anonymous,
         command_config=command_config,
         rate_s=rate_s,

@@ -87,7 +87,7 @@ class Assumptions:
             return 0
         on = version >= (4, 1)
         why = "clusters made with 4.1 or later have it" if on else "4.0 has it only on demand"
-        other = f"`features: {{{ELR}: {int(not on)}}}` in the cluster file says otherwise"
+        other = f"`--feature {ELR}={int(not on)}` says otherwise"
         return int(self.add(f"features.{ELR}", int(on), f"no source tells it; {why}; {other}"))
 
     def no_eligible_leaders(self, release: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from isr_pipeline.clusters.anonymise import anonymise
 from isr_pipeline.clusters.connection import ADDRESS, SCHEME, connection
 from isr_pipeline.clusters.facts import Facts
 from isr_pipeline.clusters.live import RATE_S, RATE_S_MAX, read_live
-from isr_pipeline.clusters.merge import merge
+from isr_pipeline.clusters.merge import KNOWN_FEATURES, merge
 from isr_pipeline.clusters.recognise import facts_of, read_source
 from isr_pipeline.clusters.replaced import replaced
 from isr_pipeline.clusters.show import as_json
@@ -39,6 +40,7 @@ def import_cluster(
     *,
     out: Path | None = None,
     release: str | None = None,
+    features: Sequence[str] = (),
     anonymous: bool = False,
     command_config: Path | None = None,
     rate_s: float = RATE_S,
@@ -51,6 +53,7 @@ def import_cluster(
         name: of the cluster, and of its file in ``config/clusters``.
         out: write there instead.
         release: of Kafka, where the operator knows it.
+        features: NAME=LEVEL, where the operator knows them.
         anonymous: replace names.
         command_config: client properties for live clusters, as Kafka's own tools take them.
         rate_s: time between the two moments at which a live cluster's offsets are read.
@@ -68,9 +71,10 @@ def import_cluster(
     path = out if out is not None else config_dir() / "clusters" / f"{name}.yaml"
     former = _check_place(path, sources, chosen=out is not None)
     before = None if former is None else replaced(former, path)
+    levels = dict(_level(one) for one in features)
     facts = read_all(sources, command_config, rate_s)
     renamed = anonymise(facts) if anonymous else {}
-    merged = merge(facts, release)
+    merged = merge(facts, release, levels)
     if topics:
         merged = _with_topics(merged, topics, {new: old for old, new in renamed.items()})
     told_by = one_line(" + ".join(one.source for one in facts))
@@ -82,6 +86,15 @@ def import_cluster(
     write_cluster(merged, path, description=description)
     seen = {"file": str(path), **as_json(file), "description": description}
     return seen if before is None else {**seen, "replaced": before.as_json()}
+
+
+def _level(given: str) -> tuple[str, int]:
+    """Read a feature and its level."""
+    name, _, level = given.partition("=")
+    if name not in KNOWN_FEATURES or not re.fullmatch(r"[0-9]{1,5}", level):
+        allowed = f"NAME=LEVEL, a number for one of {', '.join(KNOWN_FEATURES)}"
+        raise InputError("--feature", "", shown(given), allowed)
+    return name, int(level)
 
 
 def _with_topics(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from isr_pipeline.base.errors import InputError
@@ -51,12 +51,15 @@ DISKLESS = ("diskless.enable",)
 """Settings of topics whose partitions have no ISR (KIP-1150)."""
 
 
-def merge(sources: Sequence[Facts], release: str | None = None) -> dict[str, Any]:
+def merge(
+    sources: Sequence[Facts], release: str | None = None, features: Mapping[str, int] | None = None
+) -> dict[str, Any]:
     """Merge what sources say of a cluster.
 
     Args:
         sources: in the order in which they were given.
         release: what the operator says of it, if anything.
+        features: levels that the operator says.
 
     Returns:
         The fields of a cluster file (`isr_pipeline.scenarios.cluster_file`).
@@ -64,7 +67,7 @@ def merge(sources: Sequence[Facts], release: str | None = None) -> dict[str, Any
     Raises:
         InputError: sources of two clusters, no source with partitions, or a release that is none.
     """
-    return _Merge(sorted(sources, key=lambda facts: facts.rank)).run(release)
+    return _Merge(sorted(sources, key=lambda facts: facts.rank), features or {}).run(release)
 
 
 Kept = tuple[Any, Facts | None]
@@ -76,10 +79,12 @@ class _Merge:
 
     Args:
         sources: those believed most first.
+        given_features: levels that go before those of all sources.
     """
 
-    def __init__(self, sources: Sequence[Facts]) -> None:
+    def __init__(self, sources: Sequence[Facts], given_features: Mapping[str, int]) -> None:
         self.sources = sources
+        self.given_features = given_features
         self.assumed = Assumptions()
         self.values_from: dict[str, str] = {}
         self.conflicts: list[dict[str, Any]] = []
@@ -243,13 +248,17 @@ class _Merge:
                 features[name] = level
             else:
                 self.left_out.append(f"feature {name} {level}: unknown")
+        for name, level in self.given_features.items():
+            features[name] = level
+            self.values_from[f"features.{name}"] = "--feature"
         if features.get(ELR) and (version_of(release) or (4,)) < (4,):
             source = self.values_from[f"features.{ELR}"]
             raise InputError(
                 source, f"features.{ELR}", features[ELR], f"0: the release is {release}"
             )
         if ELR not in features:
-            shown = any(facts.features for facts in self.sources)
+            # a tool's lines may have been chosen; a log or a live cluster has all features
+            shown = any(f.features for f in self.sources if f.rank in (LIVE, METADATA))
             level = self.assumed.eligible_leader_replicas(release, controller, shown=shown)
             if level is not None:
                 features[ELR] = level

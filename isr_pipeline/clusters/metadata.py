@@ -9,6 +9,7 @@ or the files themselves, makes no difference here; their fields are those of Kaf
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -108,6 +109,18 @@ def facts_of_metadata(sections: Sequence[Section]) -> Facts:
 def release_of(level: int) -> str:
     """Give the first release that knows a metadata.version; of one that is unknown, the next."""
     return next((name for known, name in _RELEASES if level <= known), _NEWER)
+
+
+def level_of(name: str) -> int | None:
+    """Give the level of a metadata.version that is named by its release (``4.0-IV3``)."""
+    found = re.fullmatch(r"(\d\.\d+)-IV(\d)", name)
+    before = 0
+    for most, release in _RELEASES:
+        if found and release == found[1]:
+            level = before + int(found[2]) + (before > 0)  # those of 3.0 begin with IV1
+            return level if before < level <= most else None
+        before = most
+    return None
 
 
 def _check_snapshot(section: Section, with_logs: bool) -> None:

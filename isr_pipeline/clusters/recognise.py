@@ -14,6 +14,7 @@ from isr_pipeline.base.errors import InputError
 from isr_pipeline.clusters import (
     configs_text,
     cruise_control,
+    features_text,
     log_dirs_text,
     metadata_dump,
     metadata_files,
@@ -52,6 +53,7 @@ TEXTS: tuple[Format, ...] = tuple(
         topics_text,
         configs_text,
         log_dirs_text,
+        features_text,
         strimzi,
         cruise_control,
     )
@@ -166,13 +168,56 @@ _FORMATS: tuple[tuple[str, str, str], ...] = (
         "an environment of containers (KAFKA_...)",
         _BOTH,
     ),
-    (r"^resource \"kafka_\w+\"", "Terraform", _TOPICS),
-    (r"^(?:# (?:HELP|TYPE) )?kafka_\w+[ {]", "metrics as Prometheus reads them", _TOPICS),
+    (
+        r"^\S+:\d+ \(id: -?\d+ rack: .*\) -> ",
+        "kafka-broker-api-versions.sh",
+        f"{_BROKERS}, which has racks",
+    ),
+    (
+        r"^(?:LeaderEpoch|HighWatermark|CurrentVoters):\s|^(?:NodeId|ReplicaId)\s.*\bLogEndOffset\b",
+        "kafka-metadata-quorum.sh describe",
+        f"{_BROKERS}, which has who controls, and --bootstrap-controller for controllers",
+    ),
+    (
+        r"^Status of partition reassignment:|^Reassignment of (?:partition|replica) \S+ ",
+        "kafka-reassign-partitions.sh --verify",
+        _TOPICS,
+    ),
+    (
+        r"^metadata\.version=\d+ \(",
+        "kafka-features.sh version-mapping, which is a release's",
+        "kafka-features.sh describe",
+    ),
+    (
+        r"^(?:resource(?! \"aws_msk_configuration\")|data|variable|module|provider|output) \".*\{",
+        "Terraform",
+        f"{_TOPICS}, and the server.properties within it as a file of its own",
+    ),
+    (
+        r"\A(?:[^\S\n]*(?:#.*)?\n)*\w+ *= *[\"\[{].*",
+        "Terraform's variables",
+        f"the broker's server.properties, or {_BROKERS}",
+    ),
+    (
+        r"^# (?:HELP|TYPE) [a-zA-Z_:]|^(?:[a-zA-Z_:][\w:]*\{\w+=\".*\"\}|kafka_\w+) [-+\dN]",
+        "metrics as Prometheus reads them",
+        _TOPICS,
+    ),
+    (
+        r"^[^\S\n]*Partition:\s*\d+\s+Leader:",
+        "partitions of kafka-topics.sh without their topic",
+        _TOPICS,
+    ),
     (r"^topic: \S+\s+partition: ", "kafka-list-topic.sh of 0.8.0", f"{_TOPICS} of 0.8.1 or later"),
     (r"^akhq:", "AKHQ's configuration", _BOTH),
+    (
+        r'"(?:Monitor|Executor|Analyzer)State"\s*:|^(?:Monitor|Executor|Analyzer)State: \{',
+        "Cruise Control's state",
+        "its kafka_cluster_state?verbose=true&json=true",
+    ),
     (r'"progress"\s*:\s*\[', "Cruise Control at work", "the same request again, later"),
     (
-        r"\bLEADER\(S\)|\b[A-Z_]+\(MB\)|^\s*TOPIC\s+PARTITION\s+LEADER\s+REPLICAS\b",
+        r"\bLEADER\(S\)|\b[A-Z_]+\(MB\)|^[^\S\n]*TOPIC\s+PARTITION\s+LEADER\s+REPLICAS\b",
         "Cruise Control's text",
         "the same with json=true",
     ),

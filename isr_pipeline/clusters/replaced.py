@@ -21,11 +21,13 @@ class Replaced:
     Attributes:
         brokers: their ids.
         partitions: of the whole cluster, those that others stand for too.
+        features: their levels.
         experiments: names of those that use the cluster by its name.
     """
 
     brokers: tuple[int, ...]
     partitions: int
+    features: Json
     experiments: tuple[str, ...]
 
     def as_json(self) -> Json:
@@ -44,23 +46,31 @@ def replaced(former: Mapping[str, Any], path: Path) -> Replaced:
     return Replaced(
         tuple(one.get("id") for one in former.get("brokers") or ()),
         len(parts),
+        dict(former.get("features") or {}),
         tuple(_users(path.parent.parent / "experiments", path.stem)),
     )
 
 
-def replaced_line(said: Mapping[str, Any], name: str) -> str:
+def replaced_line(said: Mapping[str, Any], name: str, features: Mapping[str, Any]) -> str:
     """Say in a line what :meth:`Replaced.as_json` gave.
 
     Args:
         said: that.
         name: of the cluster.
+        features: their levels now; somebody may have written others into the file by hand.
     """
+    other = [
+        f"; {one} {level}, now {features.get(one, 'not set')} (--feature {one}={level} keeps it)"
+        for one, level in said["features"].items()
+        if level != features.get(one)
+    ]
     brokers = f"{counted(len(said['brokers']), 'broker')} ({few(said['brokers'])})"
     users = said["experiments"]
     used = f"used by {counted(len(users), 'experiment')} ({', '.join(users)})"
     return (
         f"replaced: {name} was a cluster of {brokers} and "
         f"{counted(said['partitions'], 'partition')}, {used if users else 'used by no experiment'}"
+        f"{''.join(other)}"
     )
 
 

@@ -135,7 +135,7 @@ def lines(said: dict[str, Any], name: str) -> Iterator[str]:
             f"log dirs {', '.join(broker['log_dirs']) or 'unknown'}{f'; {own}' if own else ''}"
         )
     if "replaced" in said:
-        yield replaced_line(said["replaced"], name)
+        yield replaced_line(said["replaced"], name, said["features"])
 
 
 def _assumed(one: dict[str, Any]) -> Iterator[str]:

@@ -38,9 +38,15 @@ def test_a_case_is_as_expected(folder: Path, run: dict[str, Any], tmp_path: Path
         at = given.index("--release")
         release = given[at + 1]
         del given[at : at + 2]
+    features: list[str] = []
+    if "--feature" in given:
+        at = given.index("--feature")
+        features = [given[at + 1]]
+        del given[at : at + 2]
     sources = [str(folder / name) for name in given]
+    out = tmp_path / "c.yaml"
     try:
-        seen = Seen(import_cluster(sources, "case", out=tmp_path / "c.yaml", release=release))
+        seen = Seen(import_cluster(sources, "case", out=out, release=release, features=features))
     except (InputError, Refused) as refused:
         line = str(refused).replace(f"{folder}/", "")
         assert run["expect"] != "accept", line

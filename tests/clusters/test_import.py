@@ -323,7 +323,25 @@ class TestFile:
         first = import_cluster([files["topics"]], "mine")
         assert "replaced" not in first
         again = import_cluster([files["topics"]], "mine")
-        assert again["replaced"] == {"brokers": (1, 2, 3), "partitions": 2, "experiments": ("lag",)}
+        assert again["replaced"] == {
+            "brokers": (1, 2, 3),
+            "partitions": 2,
+            "features": {},
+            "experiments": ("lag",),
+        }
+        approved([*lines(again, "mine")][-1])
+
+    def test_a_feature_written_by_hand_is_said(
+        self, files: dict[str, str], monkeypatch: pytest.MonkeyPatch, approved: Approved
+    ) -> None:
+        """The next import does not know it, and says how to keep it."""
+        folder = Path(files["topics"]).parent
+        monkeypatch.setenv("ISR_PIPELINE_CONFIG", str(folder))
+        (folder / "clusters").mkdir()
+        path = Path(import_cluster([files["topics"]], "mine", release="4.1")["file"])
+        name = "eligible.leader.replicas.version"
+        path.write_text(path.read_text().replace(f"{name}: 1", f"{name}: 0"))
+        again = import_cluster([files["topics"]], "mine", release="4.1")
         approved([*lines(again, "mine")][-1])
 
     def test_the_description_is_shown(self, files: dict[str, str], approved: Approved) -> None:
