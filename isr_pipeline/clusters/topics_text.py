@@ -25,8 +25,8 @@ from isr_pipeline.scenarios.cluster_file import ELR
 
 KIND = "kafka-topics.sh --describe"
 _ALLOWED = "lines of kafka-topics.sh --describe, a header and its partitions for each topic"
-_LABEL = re.compile(r"(?:(?<=\s)|^)([A-Z][A-Za-z]*(?: [A-Z][a-z]+)?):")
-_HEADER = re.compile(r"^[^\S\n]*Topic:\s?\S+\s+(TopicId:\s?\S*\s+)?PartitionCount:", re.MULTILINE)
+_LABEL = re.compile(r"(?:(?<=\s)|^)((?:Adding|Removing) +Replicas|[A-Z][A-Za-z]*):")
+_HEADER = re.compile(r"^[^\S\n]*Topic:\s*\S+\s+(TopicId:\s*\S*\s+)?PartitionCount:", re.MULTILINE)
 _PARTITION = re.compile(r"^[^\S\n]*Topic:\s*\S+\s+Partition:", re.MULTILINE)
 _CONFIG = re.compile(r",(?=[a-z][a-zA-Z0-9._-]*=)")
 _READ = frozenset(
@@ -75,6 +75,7 @@ def read(source: Source) -> Facts:
     style = -1
     names_elr = False
     short = 0
+    headless: dict[str, int] = {}
     cuts: dict[int, str] = {}
     text = source.text(_ALLOWED)
     fields: dict[str, str] = {}
@@ -91,9 +92,7 @@ def read(source: Source) -> Facts:
             _header(facts, name, fields)
             style = max(style, _style(line, fields))
         else:
-            if name not in headers:
-                allowed = "a header line before them: this lists some partitions only"
-                source.refuse(number, f"partitions of {name} without a header", allowed)
+            headless.setdefault(name, number)
             _partition(source, number, facts, name, fields)
             if "LastKnownElr" not in fields:
                 short = short or number
@@ -105,6 +104,10 @@ def read(source: Source) -> Facts:
                 values, where = unread.setdefault(label, (set(), []))
                 values.update(part.strip() for part in fields[label].split(","))
                 where.append(f"{name}-{fields['Partition']}" if "Partition" in fields else name)
+    for name, first in headless.items():
+        if name not in headers:  # a header may follow: `sort` puts it behind its partitions
+            allowed = "a header line before them: this lists some partitions only"
+            source.refuse(first, f"partitions of {name} without a header", allowed)
     refuse_cut(source, cuts)
     for name, (begins, count) in headers.items():
         found = len(facts.topics[name].partitions)
@@ -146,7 +149,9 @@ def _fields(line: str) -> dict[str, str]:
     """The labels of a line and what stands behind each."""
     found = list(_LABEL.finditer(line))
     ends = [*(one.start() for one in found[1:]), len(line)]
-    return {one[1]: line[one.end() : end].strip() for one, end in zip(found, ends, strict=False)}
+    labels = (re.sub(" +", " ", one[1]) for one in found)  # `column -t` writes two blanks
+    places = zip(labels, found, ends, strict=True)
+    return {label: line[one.end() : end].strip() for label, one, end in places}
 
 
 def _count(source: Source, line: int, text: str) -> int:
@@ -175,7 +180,7 @@ def _style(line: str, fields: dict[str, str]) -> int:
 
 
 def _partition(source: Source, line: int, facts: Facts, name: str, fields: dict[str, str]) -> None:
-    topic = facts.topics[name]
+    topic = facts.topic(name)
     for label in ("Leader", "Replicas", "Isr"):
         if label not in fields:
             source.refuse(line, f"no {label}", "Partition, Leader, Replicas, Isr: a whole line")
