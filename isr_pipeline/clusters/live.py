@@ -146,7 +146,8 @@ class _Live:
             if "finalized" in levels:
                 self.facts.features[name] = levels["finalized"][1]
         # the client takes a release that is newer than itself for the newest that it knows
-        least = release_of(self.facts.features.get(METADATA_VERSION, 0))
+        level = self.facts.features.get(METADATA_VERSION, 0)
+        least = release_of(level) if level else ""
         if (version_of(least) or ()) > oldest:
             self.facts.release = least
 

@@ -138,7 +138,7 @@ class Figures(_Record):
     Attributes:
         per: what the figures are of.
         scenarios: that both have in them.
-        before, after: in the unit that :func:`isr_pipeline.verdicts.quantities.unit_per` names.
+        before, after: in the unit that :func:`isr_pipeline.verdicts.sentences.unit_per` names.
         ratio: after over before; None from zero.
         low, high: ends of its interval; None where there is none.
         hit: partitions that a scenario keeps from taking acks=all produce, before and after; None

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 def _drawn(row: ScenarioRow) -> tuple[Any, ...]:
-    """What the generator draws: the cluster of the kept panel is written in a former way."""
+    """What the generator draws: the kept panel's cluster and weights are of a former day."""
     raw = json.loads(row.scenario_json)
-    drawn = (row.scenario_id, row.stratum, row.weight, row.fault_kinds, row.expected_cost)
+    drawn = (row.scenario_id, row.stratum, row.fault_kinds, row.expected_cost)
     return (*drawn, raw["seed"], raw["faults"])
 
 

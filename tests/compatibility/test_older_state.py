@@ -124,7 +124,7 @@ class TestRefused:
             load_verdict(EXPERIMENT, LATER)
         assert str(refusal.value) == (
             f"experiment {EXPERIMENT}, night {LATER}: verdict.json has format 1, this release "
-            f"reads 4; run it again: isr-pipeline night run --night {LATER} "
+            f"reads 5; run it again: isr-pipeline night run --night {LATER} "
             f"--experiment {EXPERIMENT}"
         )
 

@@ -71,6 +71,9 @@ def _dump(release: str) -> str:
 
 RECORDINGS_OF_CLUSTERS = REPOSITORY / "tests" / "recordings" / "import"
 IMPORT = ("cluster", "import", "--name", "x", "--release", "3.9.1", "--out", "OUT")
+IMPORT_OF_ANY = ("cluster", "import", "--name", "x", "--out", "OUT")
+"""Of what says its release itself; that of another is refused where it has eligible leaders."""
+
 CLUSTERS = tuple(
     (Path(samples.__file__).parent / name).read_text() for name in ("one.yaml", "two.yaml")
 )
@@ -130,7 +133,7 @@ KINDS = {
         "mine.txt", (*IMPORT, "sound.txt", "mine.txt"), (samples.PROPERTIES,), is_data=False
     ),
     "metadata dumped": Kind(
-        "mine.txt", (*IMPORT, "mine.txt"), (_dump("4.3.1"), _dump("3.9.2")), is_data=False
+        "mine.txt", (*IMPORT_OF_ANY, "mine.txt"), (_dump("4.3.1"), _dump("3.9.2")), is_data=False
     ),
     "Strimzi": Kind("mine.txt", (*IMPORT, "sound.txt", "mine.txt"), (samples.STRIMZI,), False),
     "Cruise Control": Kind(
@@ -208,7 +211,7 @@ def damaged(kind: Kind) -> st.SearchStrategy[bytes]:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_damaged(name: str, folder: Path) -> None:
-    """Never a traceback, a hang or half a result; what is refused is one line with its name."""
+    """Never a traceback, a hang or half a result; each mistake is one line with its name."""
     kind = KINDS[name]
 
     @settings(
@@ -228,11 +231,12 @@ def test_damaged(name: str, folder: Path) -> None:
             if out.exists():
                 yaml.safe_load(out.read_text())
             if status in (2, 3) or said:
-                assert said.count("\n") == 1
-                assert len(said) <= 401
+                assert said.endswith("\n")
+                lines = said.splitlines()
+                assert all(0 < len(line) <= 400 for line in lines)
                 # A budget is spent by a scenario, and a file may name a rule set's that is missing.
                 other = "sound.yaml: scenario" if status == 3 else ".yaml: no such file"
-                assert file.stem in said or other in said
+                assert all(file.stem in line or other in line for line in lines)
                 assert not out.exists()
         finally:
             out.unlink(missing_ok=True)
@@ -254,7 +258,7 @@ def test_damaged_log(release: str, folder: Path) -> None:
         lost = data.draw(st.integers(0, 300))
         content = whole[:place] + data.draw(st.binary(max_size=40)) + whole[place + lost :]
         (folder / "mine.log").write_bytes(content)
-        status, said = run([*IMPORT[:-1], str(out), str(folder / "mine.log")])
+        status, said = run([*IMPORT_OF_ANY[:-1], str(out), str(folder / "mine.log")])
         assert (status, said.count("\n")) == (2, 1) if content != whole else status == 0
         assert out.exists() == (status == 0)
         out.unlink(missing_ok=True)
