@@ -104,7 +104,8 @@ class TestWholeNight:
 
     def test_run_has_its_note(self, site: Site, first: dict[str, Any]) -> None:
         """Callbacks are called here too, though Airflow gives them nothing that tasks left."""
-        assert note(site, first["dag_run_id"]).startswith(f"**{first['headline']}**")
+        said = f"**{NIGHT} of {EXPERIMENT}: {first['headline']}**"
+        assert note(site, first["dag_run_id"]).startswith(said)
 
     def test_leaves_report_and_data_docs(self, site: Site, first: dict[str, Any]) -> None:
         """The report and the checks' pages are there."""
