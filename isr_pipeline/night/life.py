@@ -63,10 +63,10 @@ def begin(
     load_settings()  # what judges is read first: a night that cannot be judged is not simulated
     began = now()
     made = make_plan(experiment, check_night(night), question.panel_size, question.scenarios)
-    plan = publication.of_run(made, dag_run_id)
-    plan = plan.model_copy(update={"began": began, "replace": question.replace})
+    plan = publication.of_run(made, dag_run_id, began)
+    plan = plan.model_copy(update={"replace": question.replace})
     refuse_another_panel(plan)
-    publication.begin_run(plan, began)
+    publication.begin_run(plan)
     keep_present(Home.from_environment(), plan.code_version)
     compile_kernel(BEGINS)
     return plan.place / "plan.json", [shard.name for shard in plan.shards]
@@ -102,18 +102,14 @@ def finish(
     folder = run_folder(experiment, run_name(night, dag_run_id))
     noted = status_in(folder)
     try:
-        try:
-            verdict = _verdict(folder, experiment, night, broken)
-            plan = Plan.load(folder / "plan.json")
-            refuse_another_panel(plan)
-        except Refused as refusal:
-            failed = Status(FAILED, str(refusal), dag_run_id, noted.began or now())
-            # On a full disk nothing can be noted: the run is then listed as interrupted.
-            with suppress(OSError):
-                write_status(folder, failed)
-                was_whole = publication.withdraw(experiment, night, failed)
-                _retract(folder, experiment, night, failed, restore=not was_whole)
-            raise NotWhole(str(refusal)) from None
+        verdict = _verdict(folder, experiment, night, broken)
+        plan = Plan.load(folder / "plan.json")
+        refuse_another_panel(plan)
+    except Refused as refusal:
+        failed = Status(FAILED, str(refusal), dag_run_id, noted.began or now())
+        _note_failure(folder, experiment, night, failed)
+        raise NotWhole(str(refusal)) from None
+    else:
         publication.publish(plan, Status(str(verdict.status), "", dag_run_id, noted.began))
     finally:
         release_night(Home.from_environment(), experiment, night, owner=dag_run_id)
@@ -122,6 +118,19 @@ def finish(
     if verdict.red and (fail_on_regression or verdict.status != "regressed"):
         raise Refused(headline(verdict))
     return headline(verdict)
+
+
+def _note_failure(folder: Place, experiment: str, night: str, failed: Status) -> None:
+    """Note that a run is not whole, wherever it was shown before.
+
+    On a full disk nothing can be noted: the run is then listed as interrupted.
+    """
+    from isr_pipeline.night import publication  # noqa: PLC0415 - reads Arrow
+
+    with suppress(OSError):
+        write_status(folder, failed)
+        was_whole = publication.withdraw(experiment, night, failed)
+        _retract(folder, experiment, night, failed, restore=not was_whole)
 
 
 def _retract(folder: Place, experiment: str, night: str, failed: Status, *, restore: bool) -> None:

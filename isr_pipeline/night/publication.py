@@ -45,28 +45,24 @@ OF_A_VERDICT = ("verdict.json", "strata.json", "changed.json", "mlflow.json", "r
 """Files of a night's folder that are gone where its verdict does not hold any more."""
 
 
-def of_run(plan: Plan, dag_run_id: str) -> Plan:
+def of_run(plan: Plan, dag_run_id: str, began: str) -> Plan:
     """The plan of a night as that of a run, which writes under its own name."""
     name = run_name(plan.night, dag_run_id)
     own = {
         "run": dag_run_id,
+        "began": began,
         "root": run_root(plan.experiment, name),
         "folder": str(run_folder(plan.experiment, name)),
     }
     return plan.model_copy(update=own)
 
 
-def begin_run(plan: Plan, began: str) -> None:
-    """Make the folder of a run, in place of what runs of its night left that never became whole.
-
-    Args:
-        plan: of the run.
-        began: when, as :class:`Status` has it.
-    """
+def begin_run(plan: Plan) -> None:
+    """Make the folder of a run, in place of what runs of its night left that never became whole."""
     finish_publications(plan.experiment)
     clear_runs(plan.experiment, plan.night)
     plan.place.mkdir(parents=True, exist_ok=True)
-    write_status(plan.place, Status(RUNNING, dag_run_id=plan.run, began=began))
+    write_status(plan.place, Status(RUNNING, dag_run_id=plan.run, began=plan.began))
     plan.save(plan.place / PLAN)
 
 
@@ -153,8 +149,10 @@ def take_up(experiment: str, night: str, dag_run_id: str) -> None:
     finish_publications(experiment)
     name = run_name(night, dag_run_id)
     folder, root = run_folder(experiment, name), run_root(experiment, name)
+    if (folder / STATUS).is_file():
+        return  # it has not become the night, or was taken up before
     whole = whole_run(experiment, night)
-    if (folder / STATUS).is_file() or whole is None or whole.status.dag_run_id != dag_run_id:
+    if whole is None or whole.status.dag_run_id != dag_run_id:
         return
     for table in TABLES:
         if has_table(table, experiment, night):
@@ -162,7 +160,8 @@ def take_up(experiment: str, night: str, dag_run_id: str) -> None:
     for file in names_below(whole.folder):
         if file not in (STATUS, PLAN):
             write_whole(folder / file, (whole.folder / file).read_bytes())
-    of_run(Plan.load(whole.folder / PLAN), dag_run_id).save(folder / PLAN)
+    plan = Plan.load(whole.folder / PLAN)
+    of_run(plan, dag_run_id, plan.began).save(folder / PLAN)
     write_status(folder, replace(whole.status, state=RUNNING, reason=""))
 
 

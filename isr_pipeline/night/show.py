@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 from isr_pipeline.base.errors import Refused, TableMissing, shortened
 from isr_pipeline.base.home import Home
 from isr_pipeline.night.publication import finish_publications
-from isr_pipeline.night.status import (
-    WITHOUT_VERDICT,
-    later_run,
-    nights,
-    read_status,
-    whole_run,
-)
+from isr_pipeline.night.status import WITHOUT_VERDICT, nights, read_runs
 from isr_pipeline.tables.validation.data_docs import night_page
 
 if TYPE_CHECKING:
@@ -41,8 +35,7 @@ def show(experiment: str, night: str) -> dict[str, Any]:
 
     home = Home.from_environment()
     folder = home.night_dir(experiment, night)
-    status, whole = read_status(experiment, night), whole_run(experiment, night)
-    later = later_run(experiment, night) if whole else None
+    status, later = read_runs(experiment, night)
     shown: dict[str, Any] = {
         "night": night,
         "experiment": experiment,
@@ -51,7 +44,7 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         "status": status.state,
         "reason": status.reason,
         "began": status.began,
-        "later": later.told() if later else "",
+        "later": later,
         "headline": "",
         "to_do": [],
         "changed": [],
@@ -90,9 +83,8 @@ def listed(experiment: str | None) -> list[dict[str, str]]:
     finish_publications(experiment)
     rows = []
     for name, night in nights(experiment):
-        status, whole = read_status(name, night), whole_run(name, night)
-        later = later_run(name, night) if whole else None
-        reason = shortened(status.reason or (later.told() if later else ""), REASON_CHARACTERS)
+        status, later = read_runs(name, night)
+        reason = shortened(status.reason or later, REASON_CHARACTERS)
         rows.append({"night": night, "experiment": name, "status": status.state, "reason": reason})
     return rows
 

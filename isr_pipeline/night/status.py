@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime
 
 from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.base.files.whole import write_whole
+from isr_pipeline.base.files.words import run_called
 from isr_pipeline.base.home import Home
 from isr_pipeline.base.storage.places import Place
 from isr_pipeline.base.storage.remote import RemotePath
@@ -54,7 +55,7 @@ class Status:
     @property
     def when(self) -> str:
         """When the run began, in UTC, for people: ``2026-11-28, 03:11``."""
-        return f"{self.began[:10]}, {self.began[11:16]}" if self.began else "an unknown time"
+        return run_called(self.began[:10], self.began) or "an unknown time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +128,15 @@ def status_in(folder: Place) -> Status:
 
 def read_status(experiment: str, night: str) -> Status:
     """Return how far a night came: its last whole run, else its last run at all."""
-    found = whole_run(experiment, night) or later_run(experiment, night)
-    return found.status if found else Status(FAILED, f"{STATUS} is missing or damaged")
+    return read_runs(experiment, night)[0]
+
+
+def read_runs(experiment: str, night: str) -> tuple[Status, str]:
+    """Return the same, and in a line what came of a run since the whole one; empty if none was."""
+    whole, later = whole_run(experiment, night), later_run(experiment, night)
+    found = whole or later
+    status = found.status if found else Status(FAILED, f"{STATUS} is missing or damaged")
+    return status, later.told() if whole and later else ""
 
 
 def whole_run(experiment: str, night: str) -> NightRun | None:
@@ -166,10 +174,11 @@ def find_run(experiment: str, dag_run_id: str) -> NightRun | None:
     Returns:
         None if it wrote none, or another run has made its night anew.
     """
-    for name, night in nights(experiment):
-        for folder in (*run_folders(name, night), folder_of(name, night)):
-            if (noted := status_in(folder)).dag_run_id == dag_run_id:
-                return NightRun(name, night, folder, noted)
+    of_all = Home.from_environment().nights / experiment
+    own = sorted(of_all.glob(f"{RUNS}/{run_name('*', dag_run_id)}"), key=str)
+    for folder in (*own, *of_all.glob("????-??-??")):
+        if (noted := status_in(folder)).dag_run_id == dag_run_id:
+            return NightRun(experiment, folder.name.partition(".")[0], folder, noted)
     return None
 
 
@@ -221,12 +230,14 @@ def folder_of(experiment: str, night: str) -> Place:
 def nights(experiment: str | None = None) -> list[tuple[str, str]]:
     """Experiment and date of every night of which something is there, oldest first."""
     root = Home.from_environment().nights
-    found = {(folder.parent.name, folder.name) for folder in root.glob("*/*") if _is_night(folder)}
-    for folder in root.glob(f"*/{RUNS}/*"):
-        night = folder.name.partition(".")[0]
-        if _NIGHT.fullmatch(night):
-            found.add((folder.parent.parent.name, night))
-    return sorted(pair for pair in found if experiment in (None, pair[0]))
+    found = set()
+    for folder in root.glob(f"{experiment or '*'}/*"):
+        if _is_night(folder):
+            found.add((folder.parent.name, folder.name))
+        elif folder.name == RUNS:
+            runs = (one.name.partition(".")[0] for one in folder.glob("*"))
+            found |= {(folder.parent.name, night) for night in runs if _NIGHT.fullmatch(night)}
+    return sorted(found)
 
 
 def _is_night(folder: Place) -> bool:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from isr_pipeline.base.files.words import run_called
 from isr_pipeline.base.storage.places import place_of
 from isr_pipeline.report import differences
 from isr_pipeline.verdicts import ledger, quantities
@@ -19,7 +20,6 @@ from isr_pipeline.verdicts.record import (
     AgainstReference,
     Per,
     accept_command,
-    run_called,
 )
 from isr_pipeline.verdicts.sentences import lost_first, unit_per
 from isr_pipeline.worlds.columns import MAIN, METRICS, OF_THE_RUN

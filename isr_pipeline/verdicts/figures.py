@@ -72,27 +72,27 @@ def pairs(
     incidents = None if profile is None else incidents_of(sides[0], profile)
     every = np.ones(len(sides[0].weights), dtype=bool)
     counted = every if incidents is None else incidents > 0
+    told = [_Told(sides, metric, settings, incidents) for metric in found.metrics]
+    without = [one.beside(~counted) for one in told]
     narrower = ends
-    if not counted.all():
+    if any(one is not None for beside in without for one in beside):
         new, old = (one.of(counted) for one in sides)
         narrower = intervals(new, old, found, settings, levels, in_strata=False)
     labels = np.asarray(found.strata.labels)
     whens = ["" if profile is None else profile.drawn_in(one) for one in found.strata.names]
     made = []
-    for row, metric in enumerate(found.metrics):
-        told = _Told(sides, metric, settings, incidents)
-        of_all, of_incidents = ((one.low[0][row], one.high[0][row]) for one in (ends, narrower))
-        beside = told.beside(~counted)
+    for row, (one, beside) in enumerate(zip(told, without, strict=True)):
+        of_all, of_incidents = ((some.low[0][row], some.high[0][row]) for some in (ends, narrower))
         # Scenarios without any of it move no ratio: then the interval is the one that was judged.
         low, high = (
-            np.where([one is None for one in beside], *both)
+            np.where([some is None for some in beside], *both)
             for both in zip(of_all, of_incidents, strict=True)
         )
         made.append(
             MetricFigures(
-                whole=told.pairs(counted if told.has_years else every, (low, high)),
+                whole=one.pairs(counted if one.has_years else every, (low, high)),
                 in_strata=[
-                    told.pairs(labels == at, (ends.low[1 + at][row], ends.high[1 + at][row]), when)
+                    one.pairs(labels == at, (ends.low[1 + at][row], ends.high[1 + at][row]), when)
                     for at, when in enumerate(whens)
                 ],
                 without_incident=beside,

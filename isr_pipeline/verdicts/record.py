@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.files.models import format_of
 from isr_pipeline.base.files.whole import write_whole
+from isr_pipeline.base.files.words import run_called
 from isr_pipeline.base.home import Home
 from isr_pipeline.base.storage.places import Place
 
@@ -587,38 +588,35 @@ class StageVerdict(_Record):
     answered: int = 0
 
 
-def run_called(night: str, began: str) -> str:
-    """The date of a run with its time (UTC), which tells it from others of that date.
-
-    ``2026-11-28, 03:11``; with another day where it was run for a past date.
-    """
-    if not began:
-        return night
-    day, time = began[:10], began[11:16]
-    return f"{night}, {time}" if day == night else f"{night}, run {day} {time}"
-
-
-class Accepted(_Record):
-    """Which run was accepted, by whom, when (UTC) and why, and which code made it.
+class _OfARun(_Record):
+    """What is said of a run of a night.
 
     Attributes:
-        night: its date, of which there may be later runs.
-        run: its id; ``began``: when it did (UTC). Both are empty in what a release before 0.3.0
-            accepted.
+        night: its date, of which there may be other runs.
+        began: when it did (UTC); empty for runs of releases before 0.3.0.
     """
 
     night: str
+    began: str = ""
+
+    @property
+    def called(self) -> str:
+        """See :func:`isr_pipeline.base.files.words.run_called`."""
+        return run_called(self.night, self.began)
+
+
+class Accepted(_OfARun):
+    """Which run was accepted, by whom, when (UTC) and why, and which code made it.
+
+    Attributes:
+        run: its id; empty in what a release before 0.3.0 accepted.
+    """
+
     accepted_by: str
     accepted_at: str
     why: str
     code_version: str
     run: str = ""
-    began: str = ""
-
-    @property
-    def called(self) -> str:
-        """See :func:`run_called`."""
-        return run_called(self.night, self.began)
 
     def accepted_fields(self) -> dict[str, Any]:
         """These fields alone."""
@@ -636,31 +634,22 @@ class BaselineNote(Accepted):
     latest_at: str = ""
 
 
-class LastCompared(_Record):
+class LastCompared(_OfARun):
     """The last run that was compared with the baseline that a night could not be compared with.
 
     Attributes:
-        night: its date; ``began``: when the run did (UTC), empty if nobody knows.
         latest_at: of that baseline, as in :class:`BaselineNote`.
         worse: its configurations that got worse or may have, with those metrics alone.
     """
 
-    night: str
-    began: str
     latest_at: str
     worse: tuple[ConfigVerdict, ...]
 
-    @property
-    def called(self) -> str:
-        """See :func:`run_called`."""
-        return run_called(self.night, self.began)
 
-
-class NightVerdict(_Record):
+class NightVerdict(_OfARun):
     """Everything that is said of a night.
 
     Attributes:
-        began: when its run did (UTC); empty for runs of releases before 0.3.0.
         status: worst status of any configuration.
         red: whether the gate must fail (if it is set to).
         tests: configuration x metric comparisons that could have been significant, copies counted
@@ -698,7 +687,6 @@ class NightVerdict(_Record):
     stopped: str = ""
     against_reference: tuple[AgainstReference, ...] = ()
     awaits_reference: tuple[str, ...] = ()
-    began: str = ""
     last_compared: LastCompared | None = None
     times_asked: int = 1
     format: int = FORMAT
@@ -707,11 +695,6 @@ class NightVerdict(_Record):
     def awaiting(self) -> tuple[str, ...]:
         """config_ids that await further scenarios, against the baseline or the reference."""
         return tuple(dict.fromkeys((*self.awaits_confirm, *self.awaits_reference)))
-
-    @property
-    def called(self) -> str:
-        """See :func:`run_called`."""
-        return run_called(self.night, self.began)
 
     @property
     def is_compared(self) -> bool:

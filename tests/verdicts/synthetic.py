@@ -109,8 +109,8 @@ class World:
 
     def begun(self, night: str, run: str, began: str = BEGAN) -> Plan:
         """The plan of a run of the night that is under way, in its own folder."""
-        plan = publication.of_run(self.planned(night), run)
-        publication.begin_run(plan, began)
+        plan = publication.of_run(self.planned(night), run, began)
+        publication.begin_run(plan)
         return plan
 
     def planned(self, night: str) -> Plan:

@@ -137,3 +137,14 @@ def listed(values: Iterable[object]) -> str:
 def without_password(uri: str) -> str:
     """Return an address as it may be shown: without user and password."""
     return re.sub(r"//[^/@\s]*@", "//", uri)
+
+
+def run_called(night: str, began: str) -> str:
+    """The date of a run with its time (UTC), which tells it from others of that date.
+
+    ``2026-11-28, 03:11``; with another day where it was run for a past date.
+    """
+    if not began:
+        return night
+    day, time = began[:10], began[11:16]
+    return f"{night}, {time}" if day == night else f"{night}, run {day} {time}"

@@ -64,8 +64,6 @@ CHANGES_SHOWN = 12
 COMPARED_MAX = 40
 """Configurations that one page of MLflow shows side by side: an address has an end."""
 
-NOTE_TAG = "mlflow.note.content"
-
 
 def log_night(plan: Plan, dag_run_id: str) -> str:
     """Log a judged night, and mark what an earlier run of that night logged as replaced.
@@ -97,7 +95,7 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
         trends = trend.experiment_id(client, plan.experiment)
         links = _links(plan, dag_run_id, known, made, trends=trends)
         note = names.night_note(verdict, links, _changed(plan), plan.reference)
-        client.set_tag(parent, NOTE_TAG, note)
+        client.set_tag(parent, pages.NOTE_TAG, note)
         _replace(client, before, parent)
         for run_id in reversed(made):
             client.set_tag(run_id, "status", names.COMPLETE)
@@ -147,10 +145,15 @@ def _replace(client: MlflowClient, before: list[Run], parent: str) -> None:
     }
     for run_id, run in whole.items():
         if run.data.tags["status"] == names.COMPLETE:
-            client.set_tag(run_id, "status", names.REPLACED)
+            _mark(client, run, names.REPLACED)
             client.set_tag(run_id, "superseded_by", parent)
-            client.update_run(run_id, name=f"{run.info.run_name} ({names.REPLACED})")
     remove_runs(client, [run.info.run_id for run in before if run.info.run_id not in whole])
+
+
+def _mark(client: MlflowClient, run: Run, status: str) -> None:
+    """Say in a run's tag and name that it is not the night's any more."""
+    client.set_tag(run.info.run_id, "status", status)
+    client.update_run(run.info.run_id, name=f"{run.info.run_name} ({status})")
 
 
 def retract(experiment: str, night: str, dag_run_id: str, why: str, *, restore: bool) -> None:
@@ -173,10 +176,9 @@ def retract(experiment: str, night: str, dag_run_id: str, why: str, *, restore: 
         )
         for run in runs:
             run_id = run.info.run_id
-            client.set_tag(run_id, "status", names.NO_VERDICT)
-            client.update_run(run_id, name=f"{run.info.run_name} ({names.NO_VERDICT})")
+            _mark(client, run, names.NO_VERDICT)
             if run.data.tags.get("kind") == "night":
-                client.set_tag(run_id, NOTE_TAG, f"**{why}**")
+                client.set_tag(run_id, pages.NOTE_TAG, f"**{why}**")
                 if restore:
                     _restore(client, experiment, run_id)
         if runs:
@@ -439,7 +441,7 @@ def _describe(client: MlflowClient, plan: Plan, known: str, trends: str) -> None
     """Tell in the experiment's description what it asks and where its trends are."""
     links = {"trends of nights, charted": trend.page(trends, plan.panel_digest)}
     note = names.experiment_note(plan.experiment, plan.definition.description, links)
-    client.set_experiment_tag(known, NOTE_TAG, note)
+    client.set_experiment_tag(known, pages.NOTE_TAG, note)
 
 
 def _links(
@@ -503,7 +505,7 @@ def _pin(client: MlflowClient, experiment: str) -> str | None:
     tags = client.get_run(accepted).data.tags
     for name, value in {
         BASELINE_TAG: ACCEPTED,
-        NOTE_TAG: names.note_of_baseline(tags.get(NOTE_TAG, "")),
+        pages.NOTE_TAG: names.note_of_baseline(tags.get(pages.NOTE_TAG, "")),
         "baseline_accepted_by": record.accepted_by,
         "baseline_accepted_at": record.accepted_at,
         "baseline_why": record.why,

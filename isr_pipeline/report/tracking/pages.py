@@ -37,6 +37,9 @@ VIEW = "workflowType=machine_learning"
 
 FILE = "mlflow.json"
 
+NOTE_TAG = "mlflow.note.content"
+"""MLflow's own tag of the description of a run or an experiment."""
+
 IN_PROCESS = "in-process__"
 """Begins the run id of a night that ran without Airflow, which has no page of it."""
 

@@ -11,9 +11,8 @@ import re
 import urllib.request
 from typing import Any
 
-from isr_pipeline.report.tracking.pages import logged_experiments
+from isr_pipeline.report.tracking.pages import NOTE_TAG, logged_experiments
 
-NOTE_TAG = "mlflow.note.content"
 RUNS_MAX = 5000
 SECONDS_MAX = 30.0
 
