@@ -41,6 +41,7 @@ from isr_pipeline.night.status import (
 from isr_pipeline.worlds.ready import compile_kernel
 
 if TYPE_CHECKING:
+    from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.verdicts.record import NightVerdict
 
 
@@ -97,7 +98,6 @@ def finish(
         Refused: the verdict is red.
     """
     from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - reads pydantic
-    from isr_pipeline.night import publication  # noqa: PLC0415 - reads Arrow
 
     folder = run_folder(experiment, run_name(night, dag_run_id))
     noted = status_in(folder)
@@ -110,7 +110,7 @@ def finish(
         _note_failure(folder, experiment, night, failed)
         raise NotWhole(str(refusal)) from None
     else:
-        publication.publish(plan, Status(str(verdict.status), "", dag_run_id, noted.began))
+        _publish(plan, Status(str(verdict.status), "", dag_run_id, noted.began))
     finally:
         release_night(Home.from_environment(), experiment, night, owner=dag_run_id)
     from isr_pipeline.verdicts.sentences import headline  # noqa: PLC0415 - reads pydantic
@@ -118,6 +118,23 @@ def finish(
     if verdict.red and (fail_on_regression or verdict.status != "regressed"):
         raise Refused(headline(verdict))
     return headline(verdict)
+
+
+def _publish(plan: Plan, status: Status) -> None:
+    """Make a whole run the night.
+
+    Raises:
+        NotWhole: a store does not take it now; nothing is said of the night that is still there.
+    """
+    from isr_pipeline.night import publication  # noqa: PLC0415 - reads Arrow
+
+    try:
+        publication.publish(plan, status)
+    except Refused as refusal:
+        raise NotWhole(
+            f"night {plan.night} of {plan.experiment} was judged and could not be put in its "
+            f"place: {refusal}; whoever asks for the night tries again"
+        ) from None
 
 
 def _note_failure(folder: Place, experiment: str, night: str, failed: Status) -> None:

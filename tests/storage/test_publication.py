@@ -9,6 +9,7 @@ import pytest
 from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.home import Home
 from isr_pipeline.base.storage.places import names_below
+from isr_pipeline.base.storage.remote import StoreError
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.night import life, publication, status
 from isr_pipeline.night.claim import claim_night
@@ -186,6 +187,22 @@ class TestKilled:
         )
         assert load_verdict(WORLD.experiment, NIGHT).outcomes_digest
         assert later_run(WORLD.experiment, NIGHT) is None
+
+    def test_by_a_store_that_does_not_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The gate speaks of this run alone; a later reader finds the night."""
+        work(WORLD, "first")
+        end(WORLD, "first")
+        work(OTHER, "second")
+
+        def refuse(*_: object) -> None:
+            raise StoreError("s3://bucket: cannot be written")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(publication, "move", refuse)
+            with pytest.raises(life.NotWhole, match="cannot be written; whoever asks"):
+                end(OTHER, "second")
+        find_experiment(NIGHT, WORLD.experiment)
+        assert read_status(WORLD.experiment, NIGHT).dag_run_id == "second"
 
 
 def run_root(run: str) -> str:
