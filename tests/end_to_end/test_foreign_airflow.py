@@ -321,7 +321,9 @@ class TestForeignAirflow:
 
     def test_the_run_has_its_note(self, foreign: Foreign) -> None:
         """The scheduler knows nothing of the home (D3)."""
-        assert foreign.note(NIGHTLY, "first").startswith("**no baseline was accepted before")
+        assert foreign.note(NIGHTLY, "first").startswith(
+            f"**{NIGHT} of {EXPERIMENT}: no baseline was accepted before"
+        )
 
     def test_somebody_is_told_once(self, foreign: Foreign) -> None:
         """By the notifier that the Variable names (D7)."""
