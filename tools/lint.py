@@ -51,7 +51,8 @@ FOR_TESTS: dict[str, str] = {
         "tests/simulation/test_fences.py finds every comparison of the kernel in one of them",
     ),
     **dict.fromkeys(
-        ("INVARIANTS", "remembered"), "what the kernel's debug build checks has its words here"
+        ("broken_invariant", "refused_place", "refused_value"),
+        "tests/simulation/invariants.py, the kernel's debug build, leaves there what it found",
     ),
     "KINDS": "random scenarios have faults of every kind",
     "NAMES": "tests/dags compare Airflow's tasks with the steps",

@@ -11,7 +11,6 @@ import pytest
 from isr_pipeline.kafka.compiling import Rule, rule
 from isr_pipeline.kafka.fetcher import Error
 from isr_pipeline.kafka.rows import Array, nothing_like, place_of
-from isr_pipeline.simulation.world.assertions import AssertionBroken, asserted_world_in
 from isr_pipeline.simulation.world.states import Standing
 from isr_pipeline.simulation.world.tables import (
     INF,
@@ -20,6 +19,7 @@ from isr_pipeline.simulation.world.tables import (
     stream_at,
     world_in,
 )
+from tests.simulation.assertions import AssertionBroken, asserted_world_in
 from tests.simulation.test_invariants import world_at_rest
 from tests.worlds.checks import InvariantBroken, run_checked
 

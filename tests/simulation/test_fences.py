@@ -21,8 +21,6 @@ from tests.simulation.rows_used import Use, cells_named, returns_of, uses_in
 from tests.simulation.test_invariants import simple
 
 SIMULATION = Path(kernel.__file__).resolve().parent
-DEBUG_BUILD = ("invariants.py", "assertions.py")
-"""Compares, decides nothing."""
 
 SETTERS = {
     "log_end_offset": "set_log_end",
@@ -63,11 +61,10 @@ LISTED = set().union(cycles.BOUNDED, cycles.PLANNED, cycles.REPEATS, cycles.NO_R
 
 
 def trees() -> dict[str, ast.Module]:
-    """Path within the room -> the file's tree; the debug build is left out."""
+    """Path within the room -> the file's tree."""
     return {
         file.relative_to(SIMULATION).as_posix(): ast.parse(file.read_text())
         for file in sorted(SIMULATION.rglob("*.py"))
-        if file.name not in DEBUG_BUILD
     }
 
 

@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, assume, given, settings
 from isr_pipeline.base.errors import BudgetSpent
 from isr_pipeline.kafka.rows import Row
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
-from isr_pipeline.simulation.invariants import INVARIANTS, first_broken, remembered
 from isr_pipeline.simulation.world import tables
 from isr_pipeline.simulation.world.states import HandlerState, RequestState, Standing
 from isr_pipeline.simulation.world.tables import (
@@ -33,6 +32,7 @@ from isr_pipeline.simulation.world.tables import (
 from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.events import events_of
 from isr_pipeline.worlds.run import Result, outcome_of, run
+from tests.simulation.invariants import INVARIANTS, first_broken, remembered
 from tests.simulation.random_scenarios import BUDGET, scenarios
 from tests.worlds.checks import InvariantBroken, check_run, checked_run, run_checked
 

@@ -1,7 +1,7 @@
 """The debug build of one run, and what must hold of its outcome and its events.
 
-`simulation.invariants` looks at the world after every event; what can only be told of a run as a
-whole (offline time against the events, removals against returns) is checked here.
+`tests.simulation.invariants` looks at the world after every event; what can only be told of a run
+as a whole (offline time against the events, removals against returns) is checked here.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from isr_pipeline.kafka.partition import effective_min_isr
 from isr_pipeline.kafka.session import outlives_fence
 from isr_pipeline.scenarios.faults import LogDirFailure
-from isr_pipeline.simulation.invariants import INVARIANTS, remembered, run_checked_world
-from isr_pipeline.simulation.world.assertions import AssertionBroken
 from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.run import result_of
+from tests.simulation.assertions import AssertionBroken
+from tests.simulation.invariants import INVARIANTS, remembered, run_checked_world
 
 if TYPE_CHECKING:
     from isr_pipeline.scenarios.model import Scenario

@@ -1,10 +1,9 @@
 """What must hold after every event, in every scenario: checked by a debug build of the kernel.
 
 `run_checked_world` is the loop of `kernel.run_world` with a check behind every event. It calls the
-very same functions, compiled once more with an assertion at every write (`world.assertions`), and
-only on request. Each invariant is one function over
-a row of the world, with a number and a text; the number of the first that breaks
-is left in `World.broken_invariant`, and the run stops there.
+very same functions, compiled once more with an assertion at every write (`assertions`). Each
+invariant is one function over a row of the world, with a number and a text; the number of the first
+that breaks is left in `World.broken_invariant`, and the run stops there.
 
 What an invariant has to remember between events stands in ``seen``: one row a replica (what
 concerns a partition in the row of its first replica), and one last row for the whole world.
@@ -12,9 +11,13 @@ concerns a partition in the row of its first replica), and one last row for the 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
+from typing import TypeVar
 
+import numba
 import numpy as np
 
 from isr_pipeline.kafka.election import last_member_leaves
@@ -34,7 +37,6 @@ from isr_pipeline.simulation.shortcuts.dirty import (
     unchanged_in,
     word_of,
 )
-from isr_pipeline.simulation.world.assertions import asserted_world_in
 from isr_pipeline.simulation.world.jit import compiled, entry
 from isr_pipeline.simulation.world.queue import due, leaf, slot_of
 from isr_pipeline.simulation.world.states import (
@@ -65,6 +67,8 @@ from isr_pipeline.simulation.world.tables import (
     World,
     rules_in,
 )
+from tests.simulation import assertions
+from tests.simulation.assertions import asserted_world_in
 
 # a row of ``seen``
 _EPOCH = 0  # leader epoch in which the replica led at the last event, -1 if it did not
@@ -852,13 +856,27 @@ def _first_broken(world: World, rules: Rules, seen: Array) -> int:
     return _world_broken(world, rules, seen, world)
 
 
-@entry
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def _kept_apart(function: F) -> F:
+    """An `entry` whose machine code is kept by what `assertions` says, which numba does not see."""
+    shared = numba.config.CACHE_DIR
+    text = Path(assertions.__file__).read_bytes()
+    numba.config.CACHE_DIR = f"{shared}/debug-{hashlib.sha256(text).hexdigest()[:16]}"
+    try:
+        return entry(function)
+    finally:
+        numba.config.CACHE_DIR = shared
+
+
+@_kept_apart
 def remember(w: Array, seen: Array) -> None:
     """Keep what the next check compares with."""
     _remember(asserted_world_in(w), seen)
 
 
-@entry
+@_kept_apart
 def first_broken(w: Array, rules: Array, seen: Array) -> int:
     """Number of the first invariant that does not hold now, 0 if all do."""
     return _first_broken(asserted_world_in(w), rules_in(rules), seen)
@@ -875,7 +893,7 @@ def _run_checked(world: World, rules: Rules, seen: Array) -> None:
     finish(world)
 
 
-@entry
+@_kept_apart
 def run_checked_world(w: Array, rules: Array, seen: Array) -> None:
     """`kernel.run_world`, with every invariant checked after every event.
 
