@@ -15,14 +15,14 @@ from typing import Any
 
 from isr_pipeline.base.files.words import as_whole, close_or_all
 from isr_pipeline.kafka.releases import (
+    CLOCKS,
+    EXPAND_NEEDS_LAG,
     FETCHERS,
     LOCKS,
+    REGISTRATION_RETRIES,
     RELEASES,
+    RESETS,
     RULE_SETS,
-    Clock,
-    ExpandNeedsLag,
-    RegistrationRetry,
-    Reset,
     RuleSet,
     word_of,
 )
@@ -32,10 +32,10 @@ NAME = r"[a-z0-9][a-z0-9._+-]{0,59}"
 _TEXT = re.compile(rf"({NAME}) \((\S+) with (\S.*)\)")
 _BOOLEANS = {"true": True, "false": False}
 _ENUMS: dict[str, Mapping[str, Any]] = {
-    "clock": {one.name.lower(): one for one in Clock},
-    "reset": {one.name.lower(): one for one in Reset},
-    "expand_needs_lag": {one.name.lower(): one for one in ExpandNeedsLag},
-    "registration_retry": {one.name.lower(): one for one in RegistrationRetry},
+    "clock": CLOCKS,
+    "reset": RESETS,
+    "expand_needs_lag": EXPAND_NEEDS_LAG,
+    "registration_retry": REGISTRATION_RETRIES,
     "isr_lock": LOCKS,
     "fetcher": FETCHERS,
 }

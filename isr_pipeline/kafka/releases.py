@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -120,21 +120,25 @@ class Controller(IntEnum):
     KRAFT = 1
 
 
-LOCKS: Final = {
-    "none": Lock.NONE,
-    "completion": Lock.COMPLETION,
-    "rw_always": Lock.RW_ALWAYS,
-    "rw_precheck": Lock.RW_PRECHECK,
-}
-FETCHERS: Final = {"legacy": Fetcher.LEGACY, "kip-461": Fetcher.KIP_461}
-KIP501_VARIANTS: Final = {one.name.lower().replace("_", "-"): one for one in Kip501}
+E = TypeVar("E", bound=IntEnum)
+
+
+def _words(enumeration: type[E], between: str = "_") -> dict[str, E]:
+    """How files write each member: its name in small letters, with this between the parts."""
+    return {one.name.lower().replace("_", between): one for one in enumeration}
+
+
+CLOCKS: Final = _words(Clock)
+RESETS: Final = _words(Reset)
+EXPAND_NEEDS_LAG: Final = _words(ExpandNeedsLag)
+LOCKS: Final = _words(Lock)
+FETCHERS: Final = _words(Fetcher, "-")
+KIP501_VARIANTS: Final = _words(Kip501, "-")
 KIP501_BEHIND_KEY: Final = (Kip501.S1_DOC, Kip501.S1_PR, Kip501.S2)
 """Those that do nothing unless follower.fetch.pending.reads.insync.enable is on."""
-ELECTION_ORDERS: Final = {
-    "assignment_order": ElectionOrder.ASSIGNMENT_ORDER,
-    "isr_order": ElectionOrder.ISR_ORDER,
-}
-CONTROLLERS: Final = {"zookeeper": Controller.ZOOKEEPER, "kraft": Controller.KRAFT}
+REGISTRATION_RETRIES: Final = _words(RegistrationRetry)
+ELECTION_ORDERS: Final = _words(ElectionOrder)
+CONTROLLERS: Final = _words(Controller)
 
 
 def word_of(words: Mapping[str, IntEnum], member: IntEnum) -> str:
@@ -142,9 +146,9 @@ def word_of(words: Mapping[str, IntEnum], member: IntEnum) -> str:
     return next(word for word, one in words.items() if one is member)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRules:
-    """The switches that a release sets.
+    """The switches that a release sets; what 0.8.2 has is the default.
 
     Attributes:
         clock: what moves a follower's lag clock.
@@ -209,52 +213,52 @@ class ReleaseRules:
             the first imbalance on; otherwise from the controller's start (4.0).
     """
 
-    clock: Clock
-    reset: Reset
-    message_lag: bool
-    log_end_exempt: bool
-    prev_leo_monotone: bool
-    failed_read_applied: bool
-    records_broker_epoch: bool
-    stale_fetch_rejected: bool
-    hw_waits_for_caught_up: bool
-    hw_log_end: bool
-    hw_ignores_ineligible: bool
-    hw_frozen_under_min_isr: bool
-    min_isr_capped: bool
-    expand_needs_epoch_start: bool
-    expand_needs_eligible: bool
-    expand_needs_lag: ExpandNeedsLag
-    async_isr: bool
-    answer_raises_hw: bool
-    alter_reverts: bool
-    record_per_partition: bool
-    tick_divisor: int
-    isr_lock: Lock
-    fetch_names_epoch: bool
-    answers_before_delayed: bool
-    fetcher: Fetcher
-    corrupt_kills_thread: bool
-    backoff_none: bool
-    double_backoff: bool
-    io_error_halts: bool
-    log_dirs_reported: bool
-    last_member_leaves: bool
-    truncate_to_hw: bool
-    exits_over_truncation: bool
-    metadata_by_epoch: bool
-    last_known_must_live: bool
-    controller_checks_isr: bool
-    kraft_elects_uncleanly: bool
-    fence_ends_session: bool
-    sessions_checked_by_eighths: bool
-    fenced_get_sessions: bool
-    registration_retry: RegistrationRetry
-    start_waits_for_session: bool
-    check_from_imbalance: bool
+    clock: Clock = Clock.ANY_FETCH
+    reset: Reset = Reset.OFFSETS_AND_CLOCK
+    message_lag: bool = True
+    log_end_exempt: bool = False
+    prev_leo_monotone: bool = False
+    failed_read_applied: bool = True
+    records_broker_epoch: bool = False
+    stale_fetch_rejected: bool = False
+    hw_waits_for_caught_up: bool = False
+    hw_log_end: bool = False
+    hw_ignores_ineligible: bool = False
+    hw_frozen_under_min_isr: bool = False
+    min_isr_capped: bool = False
+    expand_needs_epoch_start: bool = False
+    expand_needs_eligible: bool = False
+    expand_needs_lag: ExpandNeedsLag = ExpandNeedsLag.NEVER
+    async_isr: bool = False
+    answer_raises_hw: bool = True
+    alter_reverts: bool = False
+    record_per_partition: bool = False
+    tick_divisor: int = 1
+    isr_lock: Lock = Lock.COMPLETION
+    fetch_names_epoch: bool = False
+    answers_before_delayed: bool = False
+    fetcher: Fetcher = Fetcher.LEGACY
+    corrupt_kills_thread: bool = True
+    backoff_none: bool = True
+    double_backoff: bool = False
+    io_error_halts: bool = True
+    log_dirs_reported: bool = False
+    last_member_leaves: bool = True
+    truncate_to_hw: bool = True
+    exits_over_truncation: bool = True
+    metadata_by_epoch: bool = False
+    last_known_must_live: bool = False
+    controller_checks_isr: bool = False
+    kraft_elects_uncleanly: bool = False
+    fence_ends_session: bool = True
+    sessions_checked_by_eighths: bool = False
+    fenced_get_sessions: bool = False
+    registration_retry: RegistrationRetry = RegistrationRetry.UP_TO_SESSION
+    start_waits_for_session: bool = True
+    check_from_imbalance: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSet(ReleaseRules):
     """The rules of one release, and what decides its defaults and what may be chosen.
 
@@ -273,13 +277,13 @@ class RuleSet(ReleaseRules):
     name: str
     release: str
     key_defaults: str
-    response_limit: bool
-    has_elr: bool
-    kraft: bool
-    kraft_shrink_bumps: bool
+    response_limit: bool = False
+    has_elr: bool = False
+    kraft: bool = False
+    kraft_shrink_bumps: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rules(ReleaseRules):
     """All switches of a run: those of its release, and what its scenario chooses.
 
@@ -303,59 +307,8 @@ class Rules(ReleaseRules):
     elr: bool
 
 
-_V082: Final = RuleSet(
-    # cluster/Partition.scala, cluster/Replica.scala, server/KafkaApis.scala @ 0.8.2.2
-    name="0.8.2",
-    release="0.8.2.2",
-    key_defaults="0.8.2",
-    clock=Clock.ANY_FETCH,
-    reset=Reset.OFFSETS_AND_CLOCK,
-    message_lag=True,
-    log_end_exempt=False,
-    prev_leo_monotone=False,
-    failed_read_applied=True,
-    records_broker_epoch=False,
-    stale_fetch_rejected=False,
-    hw_waits_for_caught_up=False,
-    hw_log_end=False,
-    hw_ignores_ineligible=False,
-    hw_frozen_under_min_isr=False,
-    min_isr_capped=False,
-    expand_needs_epoch_start=False,
-    expand_needs_eligible=False,
-    expand_needs_lag=ExpandNeedsLag.NEVER,
-    async_isr=False,
-    answer_raises_hw=True,
-    alter_reverts=False,
-    record_per_partition=False,
-    tick_divisor=1,
-    isr_lock=Lock.COMPLETION,
-    fetch_names_epoch=False,
-    answers_before_delayed=False,
-    response_limit=False,
-    fetcher=Fetcher.LEGACY,
-    corrupt_kills_thread=True,
-    backoff_none=True,
-    double_backoff=False,
-    io_error_halts=True,
-    log_dirs_reported=False,
-    last_member_leaves=True,
-    truncate_to_hw=True,
-    exits_over_truncation=True,
-    metadata_by_epoch=False,
-    has_elr=False,
-    last_known_must_live=False,
-    kraft=False,
-    kraft_shrink_bumps=False,
-    controller_checks_isr=False,
-    kraft_elects_uncleanly=False,
-    fence_ends_session=True,
-    sessions_checked_by_eighths=False,
-    fenced_get_sessions=False,
-    registration_retry=RegistrationRetry.UP_TO_SESSION,
-    start_waits_for_session=True,
-    check_from_imbalance=False,
-)
+# cluster/Partition.scala, cluster/Replica.scala, server/KafkaApis.scala @ 0.8.2.2
+_V082: Final = RuleSet(name="0.8.2", release="0.8.2.2", key_defaults="0.8.2")
 
 # KAFKA-1546 measures lag in time alone; the fetcher learns to wait and to retry a corrupt batch.
 # cluster/Replica.scala updateLogReadResult, server/AbstractFetcherThread.scala @ 0.10.1.1; KIP-74

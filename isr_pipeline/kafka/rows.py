@@ -429,7 +429,8 @@ def row_in(table: type[T], assertions: Assertions | None = None) -> Callable[[Ar
 
     def first(array: Array) -> T:
         if is_dataclass(table):
-            return cast("T", table(*(int(value) for value in array)))
+            names = (one.name for one in fields(table))
+            return cast("T", table(**{name: int(array[i]) for i, name in enumerate(names)}))
         return cast("T", cast("Any", table)(array))
 
     return first

@@ -32,6 +32,7 @@ from isr_pipeline.kafka.broker_config import (
 from isr_pipeline.kafka.known_keys import mistyped
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.release_numbers import NUMBERS
+from isr_pipeline.kafka.releases import CONTROLLERS
 from isr_pipeline.scenarios.faults import COUNT, RACK, RATE, Count
 from isr_pipeline.scenarios.faults import Topic as TopicName
 from isr_pipeline.scenarios.incidents import Counts
@@ -270,7 +271,7 @@ class ClusterFile(Strict):
         description="Kafka's number (`3.9.1`, `0.10.2.2`) stands for the rule set of that very "
         "release; a rule set's name (`3.7+`) or a [file of your own](own-proposal.md) works too."
     )
-    controller: Annotated[Literal["kraft", "zookeeper"], one_of("kraft", "zookeeper")] = Field(
+    controller: Annotated[str, one_of(*CONTROLLERS)] = Field(
         description="Who elects leaders and keeps the committed ISR."
     )
     features: Plain = Field(

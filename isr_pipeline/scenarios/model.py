@@ -43,7 +43,14 @@ from isr_pipeline.kafka.broker_config import (
 )
 from isr_pipeline.kafka.known_keys import unknown
 from isr_pipeline.kafka.own_rules import rule_set_of
-from isr_pipeline.kafka.releases import KIP501_VARIANTS, RULE_SETS
+from isr_pipeline.kafka.releases import (
+    CONTROLLERS,
+    ELECTION_ORDERS,
+    FETCHERS,
+    KIP501_VARIANTS,
+    LOCKS,
+    RULE_SETS,
+)
 from isr_pipeline.scenarios.faults import (
     BROKER,
     COUNT,
@@ -275,7 +282,7 @@ class Cluster(Strict):
     release: Annotated[str, RELEASE] = Field(
         description="Kafka's release: its number, the name of a rule set, or a rule-set file."
     )
-    controller: Annotated[Literal["kraft", "zookeeper"], one_of("kraft", "zookeeper")] = Field(
+    controller: Annotated[str, one_of(*CONTROLLERS)] = Field(
         description="Who elects leaders and keeps the committed ISR; kraft from 2.7 on."
     )
     brokers: Annotated[tuple[int, ...], list_of(whole(0, 2**31 - 1), "a list of broker ids")]
@@ -331,17 +338,14 @@ class Rules(Strict):
         default=None,
         description="After a leader resigned (Solution 2), how long it does not resign again.",
     )
-    fetcher: Annotated[Literal["legacy", "kip-461"] | None, one_of("legacy", "kip-461")] = Field(
+    fetcher: Annotated[str | None, one_of(*FETCHERS)] = Field(
         default=None,
         description="What a fetcher thread does with a partition that fails (KIP-461).",
     )
-    election: Annotated[
-        Literal["assignment_order", "isr_order"] | None, one_of("assignment_order", "isr_order")
-    ] = Field(default=None, description="The list that an election walks down.")
-    isr_lock: Annotated[
-        Literal["none", "completion", "rw_always", "rw_precheck"] | None,
-        one_of("none", "completion", "rw_always", "rw_precheck"),
-    ] = Field(
+    election: Annotated[str | None, one_of(*ELECTION_ORDERS)] = Field(
+        default=None, description="The list that an election walks down."
+    )
+    isr_lock: Annotated[str | None, one_of(*LOCKS)] = Field(
         default=None,
         description="What holds the partition's lock against the isr-expiration tick; none is what "
         "the proposals assume.",

@@ -35,7 +35,6 @@ from isr_pipeline.simulation.log import lose_from
 from isr_pipeline.simulation.measures import emit, emit_of_broker, rearm, refresh
 from isr_pipeline.simulation.network import jitter, link
 from isr_pipeline.simulation.shortcuts.depends import (
-    asked,
     may_elect_uncleanly,
     min_isr_for,
     note,
@@ -227,7 +226,7 @@ def _walk_order(world: World, rules: Rules, partition: Partition, isr: int) -> N
     """Fill in the positions in the order in which an election walks."""
     change = world.change
     n = 0
-    if asked(world, rules.election, Depends.NOTHING) == ElectionOrder.ISR_ORDER:
+    if rules.election == ElectionOrder.ISR_ORDER:
         order = partition.isr_order
         for k in range(partition.replication_factor):
             pos = (order >> (4 * k)) & 15
@@ -370,7 +369,7 @@ def _change_kraft(
 ) -> None:
     """KRaft's controller works out a change, and commits it."""
     change = world.change
-    elr = asked(world, rules.elr, Depends.NOTHING) != 0
+    elr = rules.elr
     change.target_isr = target if (target or elr) else partition.isr
     change.min_isr = min_isr_for(world, rules, partition, target)
     change.election = kraft_election(rules, election, may_elect_uncleanly(world, partition))
@@ -653,7 +652,7 @@ def _session_found_over(world: World, rules: Rules, broker: Broker) -> int:
 
     The first controller's checks have a phase, a new one's begin with it.
     """
-    period = check_period(rules, asked(world, broker.session_timeout_us, Depends.NOTHING))
+    period = check_period(rules, broker.session_timeout_us)
     since = world.controller_since
     if since == 0 and period > 0:
         since = jitter(world, PURPOSE_SESSION_CHECK, 0, 0, 0, period - 1)
@@ -691,9 +690,7 @@ def hear(world: World, rules: Rules, broker: Broker) -> None:
             broker.unheard_since = now
             beats = max(0, now - broker.last_heartbeat) // broker.heartbeat_us
             last = broker.last_heartbeat + beats * broker.heartbeat_us
-            broker.fence_at = min(last, now) + asked(
-                world, broker.session_timeout_us, Depends.NOTHING
-            )
+            broker.fence_at = min(last, now) + broker.session_timeout_us
             _plan_session_end(world, rules, broker)
         return
     broker.unheard_since = INF
@@ -739,7 +736,8 @@ def _session_at_new_controller(world: World, rules: Rules, broker: Broker) -> No
     if broker.is_registered and not broker.is_up:
         return
     if new_controller_tracks(rules, broker.is_fenced):
-        broker.fence_at = world.now + asked(world, broker.session_timeout_us, Depends.SESSION)
+        note(world, Depends.SESSION)
+        broker.fence_at = world.now + broker.session_timeout_us
         _plan_session_end(world, rules, broker)
     else:
         broker.fence_at = 0
@@ -786,8 +784,9 @@ def controller_gone(world: World) -> None:
         broker = world.brokers[i]
         if broker.unheard_since == INF:
             beats = max(0, now - broker.last_heartbeat) // broker.heartbeat_us
-            session = asked(world, broker.session_timeout_us, Depends.SESSION)
-            broker.fence_at = broker.last_heartbeat + beats * broker.heartbeat_us + session
+            last = broker.last_heartbeat + beats * broker.heartbeat_us
+            note(world, Depends.SESSION)
+            broker.fence_at = last + broker.session_timeout_us
 
 
 @compiled

@@ -54,7 +54,7 @@ from isr_pipeline.simulation.recovery import (
     recovery_time,
     supervised,
 )
-from isr_pipeline.simulation.shortcuts.depends import asked
+from isr_pipeline.simulation.shortcuts.depends import note
 from isr_pipeline.simulation.state import set_high_watermark, set_log_end
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.queue import cancel, schedule
@@ -695,7 +695,8 @@ def _refused(world: World, rules: Rules, fault: Fault, broker: Broker) -> bool:
     killed = fault.kind == FaultKind.CRASH and broker.was_killed
     if not is_refused(rules, fenced, broker.fence_at, now, killed):
         return False
-    session = asked(world, broker.session_timeout_us, Depends.SESSION)
+    note(world, Depends.SESSION)
+    session = broker.session_timeout_us
     wait = retry_after(rules, fault.tries, broker.heartbeat_us, session, fault.retry_us)
     fault.tries += 1
     fault.has_loaded = 0  # under ZooKeeper another process begins anew

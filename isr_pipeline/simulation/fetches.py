@@ -11,24 +11,20 @@ from isr_pipeline.kafka.record import Pending
 from isr_pipeline.kafka.releases import Clock, Kip501, Lock, Rules
 from isr_pipeline.kafka.replica import on_failed_read, on_fetch, on_fetch_again
 from isr_pipeline.kafka.rows import number_of
-from isr_pipeline.simulation.leader import (
-    begin_locked_read,
-    plan_read,
+from isr_pipeline.simulation.alter_partition import (
     propose,
-    raise_hw,
-    read_must_wait,
-    release_read,
     s2_alarm,
     submit,
     sync_write_end,
     wants_expand,
 )
+from isr_pipeline.simulation.leader import plan_read, raise_hw
 from isr_pipeline.simulation.log import truncation_offset
 from isr_pipeline.simulation.network import read_end
+from isr_pipeline.simulation.partition_lock import begin_locked_read, read_must_wait, release_read
 from isr_pipeline.simulation.purgatory import begin_completion, complete, satisfied
 from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import respond
-from isr_pipeline.simulation.shortcuts.depends import asked
 from isr_pipeline.simulation.shortcuts.dirty import (
     is_kept,
     is_unchanged,
@@ -43,7 +39,6 @@ from isr_pipeline.simulation.shortcuts.pending import flush_record, forget_pendi
 from isr_pipeline.simulation.world.jit import cold, compiled, hot
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (
-    Depends,
     HandlerState,
     Phase,
     Reads,
@@ -111,7 +106,7 @@ def _record_fetch(
     thread = handler.request.thread
     i = number_of(fetched, thread.fetched)
     mark_changed(thread, i)
-    if asked(world, rules.kip501, Depends.NOTHING) == Kip501.S1_PR:
+    if rules.kip501 == Kip501.S1_PR:
         flush_record(thread, i)
     on_fetch(rules, record, offset, entry.read_at, entry.leader_end, now)
     rule_time = entry.read_at if rules.clock == Clock.FETCH_TIME else now
@@ -309,7 +304,7 @@ def _read(
     leader = fetched.leader
     partition = leader.partition
     has_data = entry.offset < leader.log_end_offset
-    if has_data and read_must_wait(world, rules, leader):
+    if has_data and read_must_wait(rules, leader):
         handler.state = HandlerState.FETCH_LOCK
         handler.locked = leader
         cancel(world, handler.slot)
@@ -332,7 +327,7 @@ def _read(
         request.has_data = 1
     handler.state = HandlerState.FETCH
     handler.locked = None
-    if asked(world, rules.isr_lock, Depends.NOTHING) >= Lock.RW_ALWAYS:
+    if rules.isr_lock >= Lock.RW_ALWAYS:
         begin_locked_read(world, leader, end)
         handler.locked = leader
     handler.read_end = end
@@ -383,7 +378,7 @@ def _fetch_done(
 
     ``empty``: the fetch is validated, and no partition had data for it at this moment.
     """
-    if request.pending != 0 and asked(world, rules.kip501, Depends.NOTHING) == Kip501.S1_PR:
+    if request.pending != 0 and rules.kip501 == Kip501.S1_PR:
         forget_pending(rules, request)  # the pull request's finally block
     thread = request.thread
     follower = thread.follower

@@ -16,8 +16,6 @@ from isr_pipeline.simulation.controller import note_applied
 from isr_pipeline.simulation.leader import (
     answer_produces,
     leads_officially,
-    leave_lock,
-    lock_is_busy,
     notice_bad_dir,
     raise_hw,
 )
@@ -32,6 +30,7 @@ from isr_pipeline.simulation.measures import (
     watch_detection_delay,
 )
 from isr_pipeline.simulation.network import append_end, transit
+from isr_pipeline.simulation.partition_lock import leave_lock, lock_is_busy
 from isr_pipeline.simulation.purgatory import complete_without_handler
 from isr_pipeline.simulation.recovery import exits_here
 from isr_pipeline.simulation.shortcuts.depends import note

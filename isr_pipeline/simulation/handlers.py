@@ -6,17 +6,11 @@ from isr_pipeline.kafka.kip501 import counts_pending
 from isr_pipeline.kafka.partition import append_refused, size_of
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import place_of
+from isr_pipeline.simulation.alter_partition import finish_sync_write, s2_timer
 from isr_pipeline.simulation.fetches import fetch_after_read, fetch_read_over, fetch_steps
-from isr_pipeline.simulation.leader import (
-    append_must_wait,
-    append_records,
-    finish_produce,
-    finish_sync_write,
-    leave_lock,
-    notice_bad_dir,
-    s2_timer,
-)
+from isr_pipeline.simulation.leader import append_records, finish_produce, notice_bad_dir
 from isr_pipeline.simulation.network import service
+from isr_pipeline.simulation.partition_lock import append_must_wait, leave_lock
 from isr_pipeline.simulation.purgatory import complete, completion_read_over
 from isr_pipeline.simulation.request_queue import can_take, dequeue, enqueue, handler_free
 from isr_pipeline.simulation.responses import push_response, respond, start_senders

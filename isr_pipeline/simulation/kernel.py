@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import LINE, Array, Cells, cells, fetch_ahead
+from isr_pipeline.simulation.alter_partition import alter_fires, tick_fires
 from isr_pipeline.simulation.clients import (
     client_fires,
     close_stream,
@@ -15,7 +16,6 @@ from isr_pipeline.simulation.controller import check_fires, session_fires
 from isr_pipeline.simulation.faults import dir_fires, fault_fires
 from isr_pipeline.simulation.follower import fetch_answered, metadata_fires, thread_fires
 from isr_pipeline.simulation.handlers import handler_fires, request_arrives
-from isr_pipeline.simulation.leader import alter_fires, tick_fires
 from isr_pipeline.simulation.log import close_ledgers
 from isr_pipeline.simulation.measures import (
     book,

@@ -9,25 +9,17 @@ from __future__ import annotations
 from isr_pipeline.kafka.partition import EpochError, epoch_error
 from isr_pipeline.kafka.releases import Lock, Rules
 from isr_pipeline.kafka.rows import nothing_like, trailing_zeros
-from isr_pipeline.simulation.leader import (
-    begin_locked_read,
-    finish_produce,
-    plan_read,
-    read_must_wait,
-    release_read,
-    s2_alarm,
-    s2_timer,
-)
+from isr_pipeline.simulation.alter_partition import s2_alarm, s2_timer
+from isr_pipeline.simulation.leader import finish_produce, plan_read
 from isr_pipeline.simulation.log import data_end
 from isr_pipeline.simulation.network import read_end
+from isr_pipeline.simulation.partition_lock import begin_locked_read, read_must_wait, release_read
 from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import respond
-from isr_pipeline.simulation.shortcuts.depends import asked
 from isr_pipeline.simulation.shortcuts.dirty import is_validated, next_dirty
 from isr_pipeline.simulation.world.jit import cold, compiled, hot
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (
-    Depends,
     HandlerState,
     Reads,
     RequestError,
@@ -137,7 +129,7 @@ def _completion_read(
     ) or leader.log_end_offset <= entry.offset:
         return False
     handler.place = i
-    if read_must_wait(world, rules, leader):
+    if read_must_wait(rules, leader):
         handler.state = HandlerState.COMPLETE_LOCK
         handler.appended = handler.locked
         handler.locked = leader
@@ -153,10 +145,10 @@ def _completion_read(
         return False
     handler.state = HandlerState.COMPLETE
     request.locked = None
-    if asked(world, rules.isr_lock, Depends.NOTHING) >= Lock.RW_ALWAYS:
+    if rules.isr_lock >= Lock.RW_ALWAYS:
         begin_locked_read(world, leader, end)
         request.locked = leader
-    elif asked(world, rules.isr_lock, Depends.NOTHING) == Lock.COMPLETION and handler.locked:
+    elif rules.isr_lock == Lock.COMPLETION and handler.locked:
         # up to 2.0 the append's own read lock is still held
         begin_locked_read(world, handler.locked, end)
         request.locked = handler.locked
@@ -269,7 +261,7 @@ def expire_steps(world: World, rules: Rules, request: Request) -> None:
             entry.high_watermark = leader.high_watermark
             entry.end = entry.offset
             if entry.error == RequestError.NONE and leader.log_end_offset > entry.offset:
-                if read_must_wait(world, rules, leader):
+                if read_must_wait(rules, leader):
                     request.deadline = 0
                     schedule(world, request.slot, now + EXPIRY_RETRY_US)
                     return
@@ -277,7 +269,7 @@ def expire_steps(world: World, rules: Rules, request: Request) -> None:
                 if entry.end > entry.offset:
                     request.has_data = 1
                     end = read_end(world, broker, leader.partition, Reads.COMPLETION, 0, True)
-                    if asked(world, rules.isr_lock, Depends.NOTHING) >= Lock.RW_ALWAYS:
+                    if rules.isr_lock >= Lock.RW_ALWAYS:
                         begin_locked_read(world, leader, end)
                         request.locked = leader
                     request.deadline = INF

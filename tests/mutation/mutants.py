@@ -538,7 +538,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "    registration_retry=RegistrationRetry.UP_TO_HALF_SESSION,",
             "    registration_retry=RegistrationRetry.UP_TO_SESSION,",
         ),
-        ("    start_waits_for_session=True,", "    start_waits_for_session=False,"),
+        ("    start_waits_for_session: bool = True", "    start_waits_for_session: bool = False"),
         ("    check_from_imbalance=True,", "    check_from_imbalance=False,"),
         ("    isr_lock=Lock.RW_ALWAYS,", "    isr_lock=Lock.RW_PRECHECK,"),
         ("NEVER: Final = -(1 << 60)", "NEVER: Final = 0"),

@@ -150,7 +150,7 @@ class TestChecked:
     [
         ("relase: 3.9", "relase: unknown key; allowed: release"),
         ("release: 7.1", "release: 7.1; allowed: a release of Kafka from 0.8.2 to 4.x, 0.8.2, "),
-        ("controller: raft", "controller: raft; allowed: kraft, zookeeper"),
+        ("controller: raft", "controller: raft; allowed: zookeeper, kraft"),
         ("brokers: []", "brokers: []; allowed: a list of at least one broker"),
         ("brokers: [{id: 1}, {id: 1}]", "brokers[1].id: 1; allowed: each broker once"),
         ("brokers: [{rack: a}]", "brokers[0].id: missing; allowed: the id of a broker"),

@@ -28,13 +28,11 @@ class Use:
 
     Attributes:
         cell: ``Replica.isr``; ``?.isr`` where the code does not tell whose it is.
-        asked: it is read to be given to `depends.asked`.
     """
 
     line: int
     cell: str
     written: bool
-    asked: bool
 
 
 def cells_named(name: str) -> set[str]:
@@ -102,18 +100,10 @@ def _uses_of(function: ast.FunctionDef, returns: Mapping[str, str]) -> Iterator[
         (node for node in ast.walk(function) if isinstance(node, (ast.expr, ast.stmt))),
         key=lambda node: (node.lineno, node.col_offset),
     )
-    asked = {
-        id(argument)
-        for node in in_order
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "asked"
-        for argument in node.args
-    }
     for node in in_order:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             known[node.targets[0].id] = table_of(node.value) or ""
         if isinstance(node, ast.Attribute) and cells_named(node.attr):
             written = isinstance(node.ctx, ast.Store)
             table = table_of(node.value)
-            yield Use(node.lineno, f"{table or '?'}.{node.attr}", written, id(node) in asked)
+            yield Use(node.lineno, f"{table or '?'}.{node.attr}", written)

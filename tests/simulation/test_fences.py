@@ -48,6 +48,43 @@ SHAREABLE = {
     "Rules.elr",
 }
 """Settings and switches in spite of which runs are shared (`worlds.reuse`)."""
+NOTED = {
+    ("_change_kraft", "Rules.elr"): ("_change_kraft", "min_isr_for(world, "),
+    ("_commit", "Rules.elr"): ("_commit", "min_isr_for(world, "),
+    ("_walk_order", "Rules.election"): ("_note_election", "note(world, Depends.ORDER)"),
+    **dict.fromkeys(
+        [
+            ("hear", "Broker.session_timeout_us"),
+            ("_session_found_over", "Broker.session_timeout_us"),
+        ],
+        ("_plan_session_end", "note(world, Depends.SESSION)"),
+    ),
+    **{
+        (name, "Broker.session_timeout_us"): (name, "note(world, Depends.SESSION)")
+        for name in ("_session_at_new_controller", "controller_gone", "_refused")
+    },
+    **{
+        (name, "Rules.isr_lock"): ("lock_is_busy", "note(world, Depends.LOCK)")
+        for name in (
+            *("maybe_shrink_isr", "read_must_wait", "_read"),
+            *("_completion_read", "expire_steps"),
+        )
+    },
+    **{
+        (name, "Rules.kip501"): ("maybe_shrink_isr", "note(world, Depends.EXPIRED)")
+        for name in ("_record_fetch", "_fetch_done")
+    },
+    **dict.fromkeys(
+        (
+            ("s2_alarm", "Rules.kip501"),
+            ("s2_alarm", "World.fetch_process_time_max_us"),
+            ("s2_timer", "World.fetch_process_time_max_us"),
+        ),
+        ("s2_alarm", "note_read(world, "),
+    ),
+    ("s2_timer", "World.resign_cooldown_us"): ("s2_timer", "note(world, Depends.COOLDOWN)"),
+}
+"""(function, shareable setting that it reads) -> who notes that it decided, and how."""
 OWN = {f"Broker.{name}" for name in choices_for(simple()).own}
 """What each broker reads for itself."""
 _HEADER = list(World.cells_of)
@@ -95,15 +132,26 @@ def unfenced_writes(parsed: dict[str, ast.Module]) -> list[str]:
     ]
 
 
-def unfenced_reads(parsed: dict[str, ast.Module]) -> list[str]:
-    """Places that read a shareable setting or switch without naming the question."""
+def functions_of(parsed: dict[str, ast.Module]) -> list[ast.FunctionDef]:
+    """Every function of the room, but of what notes and of jumps."""
     return [
-        f"{path}:{use.line}"
-        for path, use in cells_of(parsed)
+        node
+        for path, tree in parsed.items()
         if path not in ("shortcuts/depends.py", "shortcuts/cycles.py")
-        and not use.asked
-        and fenced(use, SHAREABLE)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
     ]
+
+
+def shareable_reads(parsed: dict[str, ast.Module]) -> set[tuple[str, str]]:
+    """(function, cell) of every read of a shareable setting or switch."""
+    returns = returns_of(parsed)
+    return {
+        (function.name, use.cell)
+        for function in functions_of(parsed)
+        for use in uses_in(function, returns)
+        if not use.written and fenced(use, SHAREABLE)
+    }
 
 
 def unbounded(parsed: dict[str, ast.Module]) -> set[str]:
@@ -160,11 +208,17 @@ class TestSetters:
 
 
 class TestSettings:
-    """A setting in spite of which runs are shared is read with its question."""
+    """What a setting decides is noted, if runs are shared in spite of it."""
 
-    def test_nobody_reads_one_without_naming_the_question(self) -> None:
-        """Settings and switches that runs may differ in are read through `depends` alone."""
-        assert unfenced_reads(trees()) == []
+    def test_who_reads_one_is_listed(self) -> None:
+        """No function reads such a setting or switch unless it is said who notes that."""
+        assert shareable_reads(trees()) == NOTED.keys()
+
+    def test_who_is_listed_notes_it(self) -> None:
+        """The function that is named does note that the setting decided."""
+        functions = {function.name: function for function in functions_of(trees())}
+        for noter, call in NOTED.values():
+            assert call in ast.unparse(functions[noter]), f"{noter} does not call {call}"
 
     def test_what_brokers_read_for_themselves_is_read_there(self) -> None:
         """The header has no cell of a setting that a broker may have of its own."""
@@ -182,14 +236,15 @@ class TestSettings:
         assert callers
         assert all("note(world, Depends.FETCHER)" in ast.unparse(node) for node in callers)
 
-    def test_a_read_past_them_is_found(self) -> None:
-        """A session timeout read without a question is caught here."""
+    def test_another_read_is_found(self) -> None:
+        """A session timeout that another function reads is caught here."""
         mutated = changed(
             "controller.py",
-            "world.now + asked(world, broker.session_timeout_us, Depends.SESSION)",
-            "world.now + broker.session_timeout_us",
+            "    change.unclean_shutdown = unclean\n    change.uses_last_known = elr",
+            "    change.unclean_shutdown = world.brokers[0].session_timeout_us",
         )
-        assert [place.partition(":")[0] for place in unfenced_reads(mutated)] == ["controller.py"]
+        another = ("_change_kraft", "Broker.session_timeout_us")
+        assert shareable_reads(mutated) - NOTED.keys() == {another}
 
 
 class TestBounds:
@@ -212,11 +267,11 @@ class TestBounds:
 
     def test_a_new_time_is_found(self) -> None:
         """A rule that begins to read another time is caught until somebody has listed it."""
-        mutated = changed("leader.py", "limit + 1,", "limit + 1 + NEW_LIMIT_US,")
+        mutated = changed("alter_partition.py", "limit + 1,", "limit + 1 + NEW_LIMIT_US,")
         assert unbounded(mutated) == {"NEW_LIMIT_US"}
 
     def test_a_setting_that_is_read_is_found(self) -> None:
         """So is one of the world's settings."""
-        mutated = changed("leader.py", "limit + 1,", "limit + 1 + world.horizon,")
+        mutated = changed("alter_partition.py", "limit + 1,", "limit + 1 + world.horizon,")
         cycles_without = mutated | {"shortcuts/cycles.py": ast.parse("")}
         assert "World.horizon" in {use.cell for _, use in cells_of(cycles_without)}

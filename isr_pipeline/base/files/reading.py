@@ -178,7 +178,9 @@ class _Composer:
         if name == "AliasEvent":
             return self.alias(event)
         if event.tag is not None:
-            raise _NotReadable(_line(event), f"the tag {event.tag}", "values without a tag")
+            raise _NotReadable(
+                _line(event), f"the tag {one_line(event.tag)}", "values without a tag"
+            )
         before = self.nodes
         self.count(event)
         if event.anchor is not None:

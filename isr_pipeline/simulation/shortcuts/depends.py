@@ -5,10 +5,10 @@ election that never takes place. So that such a run is simulated once (see `worl
 kernel notes where a setting decided something: `World.least_isr`, `World.longest_read` and, in
 `World.depends_on`, one bit a question.
 
-A setting in spite of which configurations may share a run (`worlds.reuse`) is read through
-`asked`, `min_isr`, `min_isr_for` or `may_elect_uncleanly` alone, which ask for the
-question behind it or say who does;
-`tests/simulation/test_fences.py` finds any other read.
+Rules read settings and switches as they are; where one decides something, what changes the state
+notes it. `tests/simulation/test_fences.py` lists which function reads a setting in spite of which
+configurations may share a run (`worlds.reuse`), and who notes that it decided; it finds any other
+read.
 """
 
 from __future__ import annotations
@@ -18,13 +18,6 @@ from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.states import Depends, OwnSetting
 from isr_pipeline.simulation.world.tables import Partition, World
-
-
-@compiled
-def asked(world: World, value: int, question: int) -> int:
-    """The value of a shareable setting or switch, and the question that it decides here."""
-    world.depends_on |= question
-    return value
 
 
 @compiled

@@ -182,7 +182,6 @@ class Standing(IntEnum):
 class Depends(IntEnum):
     """Settings that may decide nothing in a whole run: a bit each."""
 
-    NOTHING = 0  # a read that by itself decides nothing: the place where it does notes it
     OUTSIDE = 1  # a replica was outside the ISR
     EXPIRED = 2  # a tick found a follower out of sync
     LOCK = 4  # a tick that wanted to remove a follower met a read or a write in progress

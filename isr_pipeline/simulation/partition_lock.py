@@ -1,0 +1,112 @@
+"""The lock of a partition on its leader: who reads holds it shared, who changes the ISR alone.
+
+Kafka's `Partition.leaderIsrUpdateLock`.
+"""
+
+from __future__ import annotations
+
+from isr_pipeline.kafka.partition import (
+    write_waits,
+)
+from isr_pipeline.kafka.releases import Lock, Rules
+from isr_pipeline.simulation.shortcuts.depends import (
+    note,
+)
+from isr_pipeline.simulation.world.jit import cold, compiled
+from isr_pipeline.simulation.world.queue import schedule
+from isr_pipeline.simulation.world.states import (
+    Depends,
+    HandlerState,
+    WriteLock,
+)
+from isr_pipeline.simulation.world.tables import (
+    LOCKED_MAX,
+    Replica,
+    World,
+)
+
+
+@compiled
+def wake_lock_waiters(world: World, leader: Replica) -> None:
+    """The write lock of ``leader`` is free: handlers that waited for it go on, in order."""
+    broker = leader.broker
+    handler = broker.handlers
+    for _ in range(broker.io_threads):
+        if handler.locked == leader and handler.state in (
+            HandlerState.FETCH_LOCK,
+            HandlerState.PRODUCE_LOCK,
+            HandlerState.RECORD_LOCK,
+            HandlerState.COMPLETE_LOCK,
+        ):
+            schedule(world, handler.slot, world.now)
+        handler = handler[1]
+
+
+@compiled
+def begin_locked_read(world: World, leader: Replica, end: int) -> None:
+    """A read begins that holds the partition's lock until its end; the last ones are listed."""
+    read = world.locked_reads[world.locked_read_count & (LOCKED_MAX - 1)]
+    read.begin = world.now
+    read.end = end
+    read.broker = leader.broker
+    leader.readers += 1
+    world.locked_read_count += 1
+
+
+@compiled
+def release_read(world: World, leader: Replica) -> bool:
+    """A read that held the lock is over; True if whoever waits to write goes first."""
+    leader.readers -= 1
+    return (
+        leader.write_lock != WriteLock.FREE and leader.readers == 0 and _call_writers(world, leader)
+    )
+
+
+@cold
+def _call_writers(world: World, leader: Replica) -> bool:
+    """Nobody reads ``leader`` any longer: who waits to write goes on now. False if nobody does.
+
+    At one instant a tick comes before an answer, that before metadata.
+    """
+    broker = leader.broker
+    if leader.write_lock & WriteLock.TICK_WAITS:
+        schedule(world, broker.tick_slot, world.now)
+    if leader.write_lock & WriteLock.ANSWER_WAITS:
+        schedule(world, broker.alter_slot, world.now)
+    if leader.write_lock & WriteLock.METADATA_WAIT:
+        schedule(world, broker.metadata_slot, world.now)
+    return leader.write_lock & ~WriteLock.HELD != 0
+
+
+@compiled
+def lock_is_busy(world: World, leader: Replica, mark: int) -> bool:
+    """Whether a writer has to wait for the lock; it then stands in line (a `WriteLock` bit)."""
+    if not write_waits(leader.readers, leader.write_lock & WriteLock.HELD != 0):
+        return False
+    note(world, Depends.LOCK)
+    leader.write_lock |= mark
+    return True
+
+
+@compiled
+def leave_lock(world: World, leader: Replica, mark: int) -> None:
+    """A writer that held the lock of ``leader``, or waited for it (`WriteLock` bits), is done."""
+    if leader.write_lock & mark == 0:
+        return
+    leader.write_lock &= ~mark
+    if leader.write_lock == WriteLock.FREE:
+        wake_lock_waiters(world, leader)
+    elif leader.readers == 0:
+        _call_writers(world, leader)
+
+
+@compiled
+def append_must_wait(leader: Replica) -> bool:
+    """Whether an append to ``leader`` has to wait for a writer, or one that waits itself."""
+    return leader.write_lock != WriteLock.FREE
+
+
+@compiled
+def read_must_wait(rules: Rules, leader: Replica) -> bool:
+    """Whether a new handler-stage read has to wait for a writer, or one that waits."""
+    return leader.write_lock != WriteLock.FREE and rules.isr_lock >= Lock.RW_ALWAYS
