@@ -20,7 +20,7 @@ def of_a_world() -> list[Row]:
     """What there is room for, and what a night keeps."""
     numbers = {
         "replicas of a partition": tables.MAX_RF,
-        "log dirs of a broker": size.MAX_LOG_DIRS,
+        "log dirs of a broker": tables.LOG_DIRS_MAX,
         "entities of a scenario": (1 << tables.SLOT_BITS) - 1,
         "connections of a `client_surge`": faults.CONNECTIONS_MAX,
         "memory of a worker, GB": size.BYTES_MAX // 10**9,

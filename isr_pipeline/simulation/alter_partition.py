@@ -60,6 +60,7 @@ from isr_pipeline.simulation.world.states import (
     Depends,
     EventKind,
     FetchState,
+    Resignation,
     Tick,
     Touch,
     WriteLock,
@@ -254,7 +255,9 @@ def _decide_item(world: World, rules: Rules, leader: Replica) -> None:
     if kind == Pending.HANDOVER:
         if leads:
             leader.answer = AlterAnswer.HANDED_OVER
-            elect_after_resignation(world, rules, partition, leader.resigns == 2)
+            elect_after_resignation(
+                world, rules, partition, leader.resigns == Resignation.ANOTHER_LEADER
+            )
         return
     answer = alter_response(
         rules,
@@ -297,7 +300,7 @@ def _take_answer(world: World, rules: Rules, leader: Replica) -> None:
         leader.pending = Pending.NONE
     elif answer == AlterAnswer.HANDED_OVER:
         leader.pending = Pending.NONE
-        leader.resigns = 0
+        leader.resigns = Resignation.NONE
     if resigns:
         leader.pending = Pending.HANDOVER
     if resigns or answer == AlterAnswer.RESUBMIT:
@@ -361,9 +364,9 @@ def alter_fires(world: World, rules: Rules, broker: Broker) -> None:
 def resign(world: World, rules: Rules, leader: Replica, exclude_self: bool) -> None:
     """``leader`` asks the controller for another leader (KIP-501 Solution 2, li-transfer)."""
     partition = leader.partition
-    if leader.resigns != 0 or not leads_officially(leader):
+    if leader.resigns != Resignation.NONE or not leads_officially(leader):
         return
-    leader.resigns = 2 if exclude_self else 1
+    leader.resigns = Resignation.ANOTHER_LEADER if exclude_self else Resignation.ANY_LEADER
     hand_over(partition, leader.position)
     event = emit(
         world,

@@ -130,8 +130,8 @@ def _merge_records(world: World, broker: Broker) -> None:
     broker.metadata_sent -= dropped
     for k in range(world.broker_count):
         reports = world.brokers[k].reports
-        if reports[broker.number] < 0:
-            reports[broker.number] = -broker.metadata_sent
+        if records_awaited(reports[broker.number]) > 0:
+            reports[broker.number] = once_applied(broker.metadata_sent)
 
 
 @compiled
@@ -575,11 +575,23 @@ def leads_any(world: World, broker: Broker) -> bool:
 
 
 @compiled
+def once_applied(records: int) -> int:
+    """What stands for a report's time while its broker has to apply this many records first."""
+    return -records
+
+
+@compiled
+def records_awaited(report: int) -> int:
+    """How many records a broker has to apply before it can report; 0 if it has."""
+    return -report if report < 0 else 0
+
+
+@compiled
 def await_reports(world: World, broker: Broker) -> None:
     """The leads of ``broker`` have moved: from here on the others may report that they know.
 
-    Of each, the time at which it has applied the move; below 0, how many records it must have
-    applied for that. Who holds none of its partitions gets no record here, but the metadata log
+    Of each, the time at which it has applied the move, or what says which record that waits for
+    (`once_applied`). Who holds none of its partitions gets no record here, but the metadata log
     reaches him as well.
     """
     ctl = world.broker_count
@@ -587,7 +599,7 @@ def await_reports(world: World, broker: Broker) -> None:
     for k in range(world.broker_count):
         other = world.brokers[k]
         if other.metadata_sent > other.metadata_applied:
-            reports[k] = -other.metadata_sent
+            reports[k] = once_applied(other.metadata_sent)
             continue
         way = link(world, ctl, k)
         purpose = PURPOSE_MOVE_SEEN + (broker.number << 8)
@@ -607,8 +619,8 @@ def note_applied(world: World, other: Broker) -> None:
     """Broker ``other`` has applied metadata records: those of a move may be among them."""
     for k in range(world.broker_count):
         reports = world.brokers[k].reports
-        due = reports[other.number]
-        if due < 0 and other.metadata_applied >= -due:
+        records = records_awaited(reports[other.number])
+        if records > 0 and other.metadata_applied >= records:
             reports[other.number] = world.now
 
 
@@ -630,7 +642,9 @@ def all_reported(world: World, broker: Broker) -> bool:
         other = world.brokers[k]
         if other != broker and not other.is_fenced and not other.is_stopping:
             applied = broker.reports[k]
-            if applied < 0 or not has_reported(applied, _last_heartbeat(world, other)):
+            if records_awaited(applied) > 0 or not has_reported(
+                applied, _last_heartbeat(world, other)
+            ):
                 return False
     return True
 

@@ -71,10 +71,20 @@ from isr_pipeline.simulation.world.states import (
     RequestError,
     RequestKind,
     RequestState,
+    Resignation,
     ThreadState,
     Tick,
 )
-from isr_pipeline.simulation.world.tables import INF, Broker, Fault, Partition, Replica, World
+from isr_pipeline.simulation.world.tables import (
+    INF,
+    INJECTED_ONCE,
+    LOG_DIRS_MAX,
+    Broker,
+    Fault,
+    Partition,
+    Replica,
+    World,
+)
 
 
 @compiled
@@ -143,7 +153,7 @@ def stop_broker(world: World, rules: Rules, broker: Broker) -> None:
             replica.is_leader = 0
         replica.pending = Pending.NONE
         replica.alter_item = AlterItem.NONE
-        replica.resigns = 0
+        replica.resigns = Resignation.NONE
         replica.readers = 0
         replica.write_lock = 0
         replica.leader = -1
@@ -234,7 +244,7 @@ def dir_fires(world: World, rules: Rules, broker: Broker) -> None:
     if broker.exits:
         _exit(world, rules, broker)
         return
-    for log_dir in range(8):
+    for log_dir in range(LOG_DIRS_MAX):
         if broker.log_dirs[log_dir] == LogDir.NOTICED:
             what = _dir_lost(world, rules, broker, log_dir, LogDir.UNTOLD)
             _take_offline(world, rules, broker, log_dir)
@@ -271,7 +281,7 @@ def _dirs_found_at_start(world: World, rules: Rules, broker: Broker) -> None:
 
     A registration names those that work.
     """
-    for log_dir in range(8):
+    for log_dir in range(LOG_DIRS_MAX):
         if broker.log_dirs[log_dir] == LogDir.UNTOLD:
             broker.log_dirs[log_dir] = LogDir.TOLD
         elif broker.log_dirs[log_dir] in (LogDir.FAILS, LogDir.NOTICED):
@@ -452,7 +462,7 @@ def _partition_error(world: World, rules: Rules, fault: Fault) -> None:
             log_dir_fetcher_fails(world, rules, replica, fault.error)
         return
     replica.injected_error = fault.error
-    replica.injected_until = 0 if fault.once else fault.end
+    replica.injected_until = INJECTED_ONCE if fault.once else fault.end
     touch(world, replica)
 
 

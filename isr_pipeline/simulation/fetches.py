@@ -47,6 +47,7 @@ from isr_pipeline.simulation.world.states import (
     WriteLock,
 )
 from isr_pipeline.simulation.world.tables import (
+    MAX_RF,
     WORD_MASK,
     Broker,
     Entry,
@@ -390,7 +391,7 @@ def _fetch_done(
     if not empty and satisfied(request):
         handler.completing = request
         handler.locked = None
-        handler.position = 1 << 20  # no other follower to visit afterwards
+        handler.position = MAX_RF  # no other follower to visit afterwards
         handler.request = None
         begin_completion(world, request)
         handler.place = 0

@@ -51,11 +51,14 @@ from isr_pipeline.simulation.world.states import (
     Mover,
     RequestError,
     RequestState,
+    Resignation,
     ThreadState,
     WriteLock,
 )
 from isr_pipeline.simulation.world.tables import (
     INF,
+    INJECTED_MET,
+    INJECTED_ONCE,
     REQUESTS_PER_THREAD,
     Broker,
     Entry,
@@ -401,13 +404,10 @@ def _injected(world: World, replica: Replica) -> bool:
     """Whether a fault makes this append (or answer) fail; a single error is used up."""
     if replica.injected_error < 0:
         return False
-    if replica.injected_until == 0:
-        replica.injected_until = -1
+    if replica.injected_until == INJECTED_ONCE:
+        replica.injected_until = INJECTED_MET
         return True
-    if replica.injected_until == -1:
-        replica.injected_error = -1
-        return False
-    if world.now >= replica.injected_until:
+    if replica.injected_until == INJECTED_MET or world.now >= replica.injected_until:
         replica.injected_error = -1
         return False
     return True
@@ -583,7 +583,7 @@ def _become_leader(world: World, rules: Rules, replica: Replica, record: Metadat
     replica.is_leader = 1
     set_isr(world, replica, record.isr)
     replica.pending = Pending.NONE
-    replica.resigns = 0
+    replica.resigns = Resignation.NONE
     replica.must_truncate = 0
     if new_epoch:
         replica.epoch_start = replica.log_end_offset
@@ -607,7 +607,7 @@ def stop_leading(world: World, rules: Rules, replica: Replica) -> None:
         return
     replica.is_leader = 0
     replica.pending = Pending.NONE
-    replica.resigns = 0
+    replica.resigns = Resignation.NONE
     complete_without_handler(world, replica)
     answer_produces(world, rules, replica)
     if replica.write_lock & WriteLock.TICK_WAITS:

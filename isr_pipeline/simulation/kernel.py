@@ -69,7 +69,7 @@ def _request_fires(world: World, rules: Rules, request: Request) -> None:
             schedule(world, request.slot, broker.paused_until)
         else:
             fetch_answered(world, rules, request.thread, request)
-    elif state in (RequestState.PURGATORY, RequestState.EXPIRING):
+    elif state in (RequestState.PURGATORY, RequestState.EXPIRING, RequestState.EXPIRING_READ):
         expire_steps(world, rules, request)
     else:
         cancel(world, request.slot)

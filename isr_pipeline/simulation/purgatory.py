@@ -26,7 +26,6 @@ from isr_pipeline.simulation.world.states import (
     RequestState,
 )
 from isr_pipeline.simulation.world.tables import (
-    INF,
     Broker,
     Entry,
     Handler,
@@ -242,11 +241,14 @@ def expire_steps(world: World, rules: Rules, request: Request) -> None:
         request.state = RequestState.EXPIRING
         request.place = 0
         request.locked = None
-    elif request.deadline == INF and request.not_before > now:  # Solution 2's timer
+    elif (
+        request.state == RequestState.EXPIRING_READ and request.not_before > now
+    ):  # Solution 2's timer
         schedule(world, request.slot, request.not_before)
         s2_timer(world, rules, fetched[request.place].leader)
         return
-    elif request.deadline == INF:  # a read has just ended
+    elif request.state == RequestState.EXPIRING_READ:  # a read has just ended
+        request.state = RequestState.EXPIRING
         if request.locked:
             leader = request.locked
             request.locked = None
@@ -262,7 +264,6 @@ def expire_steps(world: World, rules: Rules, request: Request) -> None:
             entry.end = entry.offset
             if entry.error == RequestError.NONE and leader.log_end_offset > entry.offset:
                 if read_must_wait(rules, leader):
-                    request.deadline = 0
                     schedule(world, request.slot, now + EXPIRY_RETRY_US)
                     return
                 entry.end = plan_read(request, entry, leader.partition, leader)
@@ -272,7 +273,7 @@ def expire_steps(world: World, rules: Rules, request: Request) -> None:
                     if rules.isr_lock >= Lock.RW_ALWAYS:
                         begin_locked_read(world, leader, end)
                         request.locked = leader
-                    request.deadline = INF
+                    request.state = RequestState.EXPIRING_READ
                     request.not_before = end
                     schedule(world, request.slot, s2_alarm(world, rules, end))
                     return

@@ -17,6 +17,7 @@ from isr_pipeline.simulation.world.columns import tables_of
 from isr_pipeline.simulation.world.states import Slot
 from isr_pipeline.simulation.world.tables import (
     LATENCY_SUB_BITS,
+    LOG_DIRS_MAX,
     MAX_RF,
     REQUESTS_PER_STREAM,
     REQUESTS_PER_THREAD,
@@ -40,7 +41,6 @@ EVENT_BUDGET = 100_000_000
 """Events after which a run is given up, for each so many replicas or part of them."""
 
 REPLICAS_OF_A_BUDGET = 1000
-MAX_LOG_DIRS = 8
 LEDGER_MAX = 1 << 16
 BYTES_MAX = 4_000_000_000
 COPIES = 4  # of a world's tables: of two shapes, of its scenario, and the one that runs
@@ -188,10 +188,10 @@ def check_size(scenario: Scenario, where: str) -> None:
         raise InputError(where, "topics", f"{most} replicas", f"at most {MAX_RF}")
     for broker in cluster.brokers:
         dirs = cluster.log_dirs_of(broker)
-        if dirs > MAX_LOG_DIRS:
+        if dirs > LOG_DIRS_MAX:
             named = broker in cluster.log_dirs
             field = f"cluster.log_dirs.{broker}" if named else "cluster.log_dirs_per_broker"
-            raise InputError(where, field, dirs, f"1..{MAX_LOG_DIRS}")
+            raise InputError(where, field, dirs, f"1..{LOG_DIRS_MAX}")
     shape = shape_of(scenario, choices_for(scenario))
     if shape.header.slot_count > SLOT_MASK:
         raise InputError(where, "topics", shape.formula(), f"at most {SLOT_MASK}")

@@ -485,6 +485,7 @@ def _locks(world: World, rules: Rules, seen: Array, _: World) -> bool:
             if request.locked == replica and request.state in (
                 RequestState.COMPLETING,
                 RequestState.EXPIRING,
+                RequestState.EXPIRING_READ,
             ):
                 readers += 1
         waits = False
@@ -523,6 +524,7 @@ def _at_work(world: World, rules: Rules, seen: Array, _: World) -> bool:
             RequestState.TO_BROKER,
             RequestState.PURGATORY,
             RequestState.EXPIRING,
+            RequestState.EXPIRING_READ,
             RequestState.TO_OWNER,
         ):
             if due(world, request.slot) == INF:
@@ -655,6 +657,7 @@ def _owed(world: World, rules: Rules, seen: Array, _: World) -> bool:
             RequestState.PURGATORY,
             RequestState.COMPLETING,
             RequestState.EXPIRING,
+            RequestState.EXPIRING_READ,
         )
         if not on_leader or not is_validated(world, request):
             return False

@@ -70,6 +70,15 @@ class RequestState(IntEnum):
     SENDING = 8
     TO_OWNER = 9
     COMPLETING = 10  # read by an append's handler
+    EXPIRING_READ = 11  # as EXPIRING, while a read goes on
+
+
+class Resignation(IntEnum):
+    """What a leader that resigns has asked the controller for."""
+
+    NONE = 0
+    ANY_LEADER = 1
+    ANOTHER_LEADER = 2
 
 
 class Caller(IntEnum):

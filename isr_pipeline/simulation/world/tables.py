@@ -65,6 +65,7 @@ from isr_pipeline.simulation.world.states import (
     RequestError,
     RequestKind,
     RequestState,
+    Resignation,
     Standing,
     ThreadState,
     Tick,
@@ -80,6 +81,9 @@ KIND_BITS: Final = 15  # an entity is its place << 15 | `Slot`
 KIND_MASK: Final = (1 << KIND_BITS) - 1
 MAX_RF: Final = 15  # replicas of a partition: an ISR's order is packed into 4 bits a position
 EPOCHS_MAX: Final = 32  # leader epochs remembered per replica (`log._forget_epochs`)
+LOG_DIRS_MAX: Final = 8  # of a broker
+INJECTED_ONCE: Final = 0  # `Replica.injected_until`: the next append fails
+INJECTED_MET: Final = -1  # and has
 REQUESTS_PER_THREAD: Final = 3
 REQUESTS_PER_STREAM: Final = 2
 WORD_SHIFT: Final = 5
@@ -272,7 +276,7 @@ class Broker(Row, lines=True):
     session_timeout_us: Fixed  # ZooKeeper's or KRaft's
     heartbeat_us: Fixed  # likewise
     io_threads: Fixed  # num.io.threads
-    log_dirs: Annotated[Several, 8]  # flt: a `LogDir` each
+    log_dirs: Annotated[Several, LOG_DIRS_MAX]  # flt: a `LogDir` each
     is_stopping: Flag  # flt: in controlled shutdown
     is_registered: Flag = initial(1)  # ctl: since its last start
     is_fenced: Flag  # ctl
@@ -388,12 +392,12 @@ class Replica(Leader, lines=True):
     epochs: Ref[LeaderEpoch]  # leader epochs in its log
     epoch_count: Cell = initial(1)  # log: how many
     alter_item: State[AlterItem]  # alter manager
-    resigns: Cell  # ldr: a resignation was asked for and is on its way; 2: for another leader
+    resigns: State[Resignation]  # ldr: asked for, and on its way
     partition_epoch: Cell
     decided_at: Time  # ldr
     decided: Mask  # ldr: replicas the pending change adds or removes
     delayed_until: Until  # fol
-    injected_until: Until  # flt: with a window, its end
+    injected_until: Until  # flt: with a window, its end; else INJECTED_ONCE or INJECTED_MET
     removed_at: Time = initial(NEVER)  # msr: removed by a leader at, NEVER if not
     mover_state: State[Mover]  # flt: its log-dir fetcher
     answer: State[AlterAnswer]  # ldr: what was answered
