@@ -642,9 +642,8 @@ def all_reported(world: World, broker: Broker) -> bool:
         other = world.brokers[k]
         if other != broker and not other.is_fenced and not other.is_stopping:
             applied = broker.reports[k]
-            if records_awaited(applied) > 0 or not has_reported(
-                applied, _last_heartbeat(world, other)
-            ):
+            heard = _last_heartbeat(world, other)
+            if records_awaited(applied) > 0 or not has_reported(applied, heard):
                 return False
     return True
 
