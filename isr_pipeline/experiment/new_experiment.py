@@ -35,7 +35,7 @@ from isr_pipeline.experiment.file import (
 )
 from isr_pipeline.experiment.keys import own_values, seconds_asked, short_of_replicas
 from isr_pipeline.scenarios.generator import draw_scenario
-from isr_pipeline.scenarios.incidents import Incident, told
+from isr_pipeline.scenarios.incidents import Incident, in_cluster, told
 from isr_pipeline.scenarios.model import TOPICS, Scenario, Topic, scenario_from_json
 from isr_pipeline.worlds.run import run
 
@@ -150,7 +150,8 @@ def new_experiment(
     write_whole(path, written)
     names = (TODAY, *(one.name for one in (*asked, *advised)))
     lines = [
-        *_compared(today, asked, advised, kinds, counts),
+        *_compared(today, asked, advised),
+        *_year(in_cluster(kinds, today, counts), counts),
         *(f"{one}; left out" for one in (*found.left_out, *advice.left_out)),
         *(line for one in advised for line in advice.in_part[one.name]),
         *own_values(today, [one.set for one in (*asked, *advised)]),
@@ -310,10 +311,8 @@ def _compared(
     today: Scenario,
     asked: Sequence[Candidate],
     advised: Sequence[Candidate],
-    incidents: Mapping[str, Incident],
-    counts: Mapping[str, float],
 ) -> Iterator[str]:
-    """Say what will be compared: what was asked by its name, what sets what, in which year."""
+    """Say what will be compared: what was asked by its name, what sets what."""
     count = 1 + len(asked) + len(advised)
     yield f"{count} configurations: {TODAY}, {len(asked)} asked, {len(advised)} published"
     keys = dict.fromkeys(key for one in asked for key in one.set)
@@ -324,8 +323,11 @@ def _compared(
         yield f"  {one.name}{f': {one.why}' if one.why else ''}"
     for one in advised:
         yield f"  {one.name}: {settings_of(one.set)}"
+
+
+def _year(incidents: Mapping[str, Incident], counts: Mapping[str, float]) -> Iterator[str]:
     if incidents:
-        yield f"incidents a year: {told(incidents, counts)}"
+        yield f"incidents a year, in the whole cluster: {told(incidents, counts)}"
 
 
 def _doubts(today: Scenario, asked: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -524,7 +524,8 @@ def _how(found: Compared) -> str:
     return (
         f"{found.scenarios} scenarios of cluster `{found.cluster}`, faults `{found.faults}`, seed "
         f"{SEED}; each end of an interval is one-sided at 5 %. Simulated with isr-pipeline "
-        f"{found.code_version}. Incidents a year: {found.incidents or 'not counted'}."
+        f"{found.code_version}. Incidents a year, in the whole cluster: "
+        f"{found.incidents or 'not counted'}."
     )
 
 

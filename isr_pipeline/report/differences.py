@@ -11,7 +11,6 @@ from isr_pipeline.verdicts.quantities import (
     UNCLEAN,
     VerdictSettings,
     label,
-    number,
 )
 from isr_pipeline.verdicts.record import (
     LOST,
@@ -116,8 +115,8 @@ def _chance(one: Difference) -> str:
     if one.word is not Word.UNDECIDED or not aside:
         return ""
     if one.q is not None and one.q <= RATE:
-        return f"no chance, q {number(one.q)}, but perhaps too small to matter"
-    return f"not beyond chance, q {number(one.q)}"
+        return sentences.HARDLY_CHANCE
+    return sentences.MAYBE_CHANCE
 
 
 def promise(one: AgainstReference, called: Called = str) -> str:

@@ -11,6 +11,7 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.base.errors import InputError
@@ -89,12 +90,21 @@ class Run:
         title: what it is called beside another: ``baseline``, ``tonight``.
         scenario: its configuration laid over it.
         events: what happened, in order of time, in the names of the model page.
+        unavailable: partitions that take no acks=all produce for some time, as the outcome counts
+            them: a leader that stands still has no event. None where only events are known.
     """
 
-    def __init__(self, title: str, scenario: Scenario, events: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(
+        self,
+        title: str,
+        scenario: Scenario,
+        events: Iterable[Mapping[str, Any]],
+        unavailable: int | None = None,
+    ) -> None:
         """Take the events as they are listed or as the table of events keeps them."""
         self.title = title
         self.scenario = scenario
+        self.unavailable = unavailable
         self.events = sorted((dict(one) for one in events), key=lambda one: float(one["t_ms"]))
 
     @cached_property
@@ -137,18 +147,31 @@ class Run:
 
     def sentence(self) -> str:
         """What became of the partitions, without the run's title and a full stop."""
-        told = [self._out(), self._under_min(), self._offline(), self._elections(), self._lost()]
+        told = [
+            self._out(),
+            self._under_min(),
+            self._offline(),
+            self._refusing(),
+            self._elections(),
+            self._lost(),
+        ]
         return "; ".join(one for one in told if one) or "nothing happens to any partition"
 
     def _out(self) -> str:
-        having = self._having("out_ms")
-        first = min((self._shrunk_ms(place) for place in having), default=0.0)
+        """Who loses a replica from the ISR; one that begins without it and joins loses none."""
+        lost = {place: self._lost_ms(place) for place in self._having("out_ms")}
+        firsts = [min(moments) for moments in lost.values() if moments]
+        having = [place for place, moments in lost.items() if moments]
         said = _clause(having, "loses", "lose", "replicas from the ISR")
-        return f"{said}, the first at {seconds(first)}" if said else ""
+        return f"{said}, the first at {seconds(min(firsts))}" if said else ""
 
-    def _shrunk_ms(self, place: Partition) -> float:
-        full = len(self.replicas[place])
-        return min(one.begin_ms for one in self.standings[place] if len(one.isr) < full)
+    def _lost_ms(self, place: Partition) -> list[float]:
+        """When a member of a partition's ISR goes out of it."""
+        return [
+            after.begin_ms
+            for before, after in pairwise(self.standings[place])
+            if before.isr - after.isr
+        ]
 
     def _under_min(self) -> str:
         having = self._having("under_min_ms")
@@ -161,6 +184,12 @@ class Run:
         said = _lasting(having, self._sum(having, "offline_ms"), "offline")
         ended = sum(self.standings[place][-1].leader == NOBODY for place in having)
         return f"{said}, {ended} to the end" if ended else said
+
+    def _refusing(self) -> str:
+        if not self.unavailable:
+            return ""
+        takes = "takes" if self.unavailable == 1 else "take"
+        return f"{counted(self.unavailable, 'partition')} {takes} no produce for a while"
 
     def _elections(self) -> str:
         return _clause(self._having("elections"), "elects", "elect", "a leader")
@@ -261,14 +290,13 @@ class Story:
         return tuple(chosen)
 
     def count(self, shown: int | None = None) -> str:
-        """``12 of 299 partitions were hit, 7 shown``.
+        """``12 of 299 partitions changed state, 7 shown``.
 
         Args:
             shown: how many are drawn; None if nothing is.
         """
         hit, total = len(self.hit), len(self.replicas)
-        was = "were" if hit > 1 else "was"
-        said = f"{hit or 'none'} of {counted(total, 'partition')} {was} hit"
+        said = f"{hit or 'none'} of {counted(total, 'partition')} changed state"
         return said if shown is None or shown == total else f"{said}, {shown} shown"
 
     def lines(self, shown: int | None = None) -> list[str]:

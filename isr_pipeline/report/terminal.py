@@ -21,7 +21,7 @@ from isr_pipeline.verdicts.record import (
     Per,
     accept_command,
 )
-from isr_pipeline.verdicts.sentences import lost_first, unit_per
+from isr_pipeline.verdicts.sentences import lost_first, some, unit_per
 from isr_pipeline.worlds.columns import MAIN, METRICS, OF_THE_RUN
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ NAME_CHARACTERS = 11
 
 CHANGES_MAX = 12
 AGAINST_MAX = 24
-NAMES_MAX = 3
 
 VALUE_CHARACTERS = 10
 """Width of the numbers of an outcome: of as many events as a kernel may count."""
@@ -172,8 +171,7 @@ def _changes(shown: dict[str, Any]) -> list[str]:
             having.setdefault(change["text"], []).append(one["name"])
     lines = [change["text"] for change in shown.get("changed", ())]
     for text, names in having.items():
-        who = ", ".join(names) if len(names) <= NAMES_MAX else f"{len(names)} configurations"
-        lines.append(f"{who}: {text}")
+        lines.append(f"{some(names)}: {text}")
     more = len(lines) - CHANGES_MAX
     if more > 0:
         lines = [*lines[:CHANGES_MAX], f"and {more} more: --json lists them"]

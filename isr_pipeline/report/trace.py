@@ -193,5 +193,8 @@ def simulated(
         if before is not None:
             found.insert(0, (before, run(before, events=True, budget=budget)))
     named = zip(titles[-len(found) :], found, strict=True)
-    runs = tuple(Run(title, one, result.events) for title, (one, result) in named)
+    runs = tuple(
+        Run(title, one, result.events, result.outcome["partitions_unavailable"])
+        for title, (one, result) in named
+    )
     return Story(runs), tuple(result for _, result in found)

@@ -13,8 +13,6 @@ import numpy as np
 from isr_pipeline.base.files.words import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.verdicts.statistics import Floats
 
@@ -64,11 +62,6 @@ def differing(one: Configuration, reference: Configuration) -> dict[str, Any]:
 def settings(one: Configuration, reference: Configuration) -> str:
     """The same as Kafka's configuration files have it: ``replica.lag.time.max.ms=20000``."""
     return ", ".join(f"{key}={shown(value)}" for key, value in differing(one, reference).items())
-
-
-def listed(names: Sequence[str], most: int = 3) -> str:
-    """Some names, or how many there are."""
-    return ", ".join(names) if len(names) <= most else f"{len(names)} configurations"
 
 
 WORDS = {

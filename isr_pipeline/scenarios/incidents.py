@@ -55,7 +55,12 @@ def counts_of(options: Sequence[str], where: str) -> dict[str, float]:
 
 
 def told(incidents: Mapping[str, Incident], counts: Mapping[str, float]) -> str:
-    """Numbers a year of a whole cluster: what somebody counted first, then what is estimated."""
+    """Numbers a year of a whole cluster: what somebody counted first, then what is estimated.
+
+    Args:
+        incidents: as :func:`in_cluster` gives them.
+        counts: kind -> what somebody counted.
+    """
     ours = {kind: one.per_year for kind, one in incidents.items() if kind not in counts}
     groups = (
         (f"{', '.join(f'{kind} {count:.3g}' for kind, count in those.items())} ({word})")

@@ -126,7 +126,8 @@ def unit(metric: str) -> str:
 
 def in_unit(metric: str) -> float:
     """What a stored value is multiplied with to have the unit in words."""
-    return METRICS[metric].unit.factor
+    unit_of = METRICS[metric].unit
+    return unit_of.factor / unit_of.words_in
 
 
 def plain(value: float | None) -> str:

@@ -45,6 +45,12 @@ NONE = "none"
 
 NOT_RULED_OUT = "and a rise that matters is not ruled out"
 
+HARDLY_CHANCE = "hardly chance, but perhaps too small to matter"
+"""Of an interval that leaves 1 out, and of a change that may be below what matters."""
+
+MAYBE_CHANCE = "may be chance: many comparisons were made together"
+"""Of a test that does not hold once all others of the night are counted."""
+
 # -- a night --------------------------------------------------------------------------------------
 
 
@@ -68,12 +74,12 @@ def headline(verdict: NightVerdict) -> str:
 def what_to_do(verdict: NightVerdict) -> list[str]:
     """Commands that show the difference, find its cause and accept it; none if all is well."""
     accept = accept_command(verdict.experiment, verdict.night)
-    if worst := _worst(verdict.configurations):
-        return [*cause_commands(verdict.experiment, verdict.night, worst[0].name), accept]
+    if ordered := worst(verdict.configurations):
+        return [*cause_commands(verdict.experiment, verdict.night, ordered[0].name), accept]
     return [accept] if verdict.status is Status.BASELINE and not verdict.baseline else []
 
 
-def _worst(configurations: Iterable[ConfigVerdict]) -> list[ConfigVerdict]:
+def worst(configurations: Iterable[ConfigVerdict]) -> list[ConfigVerdict]:
     """Who got worse, the worst first: confirmed before suspect, lost data before all else."""
 
     def rank(one: ConfigVerdict) -> tuple[int, bool]:
@@ -84,7 +90,7 @@ def _worst(configurations: Iterable[ConfigVerdict]) -> list[ConfigVerdict]:
 
 def _named(verdict: NightVerdict) -> list[str]:
     """The worst by name and metrics, and how many more; those that improved if there are none."""
-    ordered = _worst(verdict.configurations)
+    ordered = worst(verdict.configurations)
     if not ordered:
         ordered = [one for one in verdict.configurations if one.status is Status.IMPROVED]
     more = len(ordered) - NAMED_MAX
@@ -107,11 +113,7 @@ def _differs(one: ConfigVerdict) -> str:
 
 
 def _few(metrics: Iterable[MetricVerdict]) -> str:
-    names = [label(one.metric) for one in worst_first(metrics)]
-    more = len(names) - NAMED_MAX
-    return ", ".join(names[:NAMED_MAX]) + (
-        f" and {counted(more, 'more metric')}" if more > 0 else ""
-    )
+    return some([label(one.metric) for one in worst_first(metrics)], "metric")
 
 
 def _words(status: Status, verdict: NightVerdict) -> str:
@@ -269,6 +271,15 @@ def in_order(metrics: Iterable[MetricVerdict]) -> list[MetricVerdict]:
     return sorted(metrics, key=lambda one: _rank(one.metric))
 
 
+def some(names: Sequence[str], what: str = "") -> str:
+    """The first names, and how many more there are: ``a, b, c and 4 more metrics``."""
+    more = len(names) - NAMED_MAX
+    said = ", ".join(names[:NAMED_MAX])
+    if more <= 0:
+        return said
+    return f"{said} and {counted(more, f'more {what}') if what else f'{more} more'}"
+
+
 def worst_first(metrics: Iterable[MetricVerdict]) -> list[MetricVerdict]:
     """Lost data before anything else, then what is confirmed, then as a page has them."""
     return sorted(
@@ -408,11 +419,9 @@ def _clause(metric: str, seen: Seen) -> str:
                 f"more, {NOT_RULED_OUT}"
             )
         case Finding.SMALL:
-            return (
-                f"{size}; no chance (q {seen.q:.2g}), but small in this estimate, {NOT_RULED_OUT}"
-            )
+            return f"{size}; {HARDLY_CHANCE}, {NOT_RULED_OUT}"
         case _:
-            return f"{size}; not significant (q {seen.q:.2g}), {NOT_RULED_OUT}"
+            return f"{size}; {MAYBE_CHANCE}, {NOT_RULED_OUT}"
 
 
 def _in(metric: str, strata: tuple[StratumVerdict, ...]) -> str:

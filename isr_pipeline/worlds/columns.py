@@ -139,7 +139,7 @@ class Unit:
 
     Attributes:
         name: in the summary table.
-        words: on a page, of values that are multiplied by ``factor``.
+        words: on a page, of values that are multiplied by ``factor`` and divided by ``words_in``.
         total: unit of a metric's total, in words.
         suffix: what ends a metric's name in MLflow, where values are multiplied likewise.
         factor: 100 of a share.
@@ -148,6 +148,7 @@ class Unit:
         type: of the column.
         year: unit of a year's total, in words; empty where a sum means nothing.
         year_in: how many units of the total make one of a year's.
+        words_in: how many of what the summary has make one unit in words.
     """
 
     name: str
@@ -160,6 +161,7 @@ class Unit:
     type: Type = "int"
     year: str = ""
     year_in: int = 1
+    words_in: int = 1
 
 
 SHARE = Unit(
@@ -196,7 +198,13 @@ MS = Unit("ms", "ms", "ms", type="float")
 """A time of each scenario: of latencies factors are judged, not sums."""
 
 REPLICA_MS = Unit(
-    "replica-ms", "replica-ms", "replica-ms", type="float", year="replica-minutes", year_in=60_000
+    "replica-ms",
+    "s, summed over replicas",
+    "replica-ms",
+    words_in=1000,
+    type="float",
+    year="replica-minutes",
+    year_in=60_000,
 )
 
 

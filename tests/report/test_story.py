@@ -57,6 +57,19 @@ class TestRun:
         }
         approved(f"{name}: {run(*events).sentence()}" for name, events in runs.items())
 
+    def test_who_begins_outside_the_isr_and_joins_loses_nothing(self) -> None:
+        """Only a member that goes out is lost, and the first one's moment is told."""
+        behind = {"name": "t", "assignment": {0: [1, 2, 3]}, "behind": {0: {3: 10}}}
+        joins = event("isr_expand", 0.03, 0, broker=1, isr=[1, 2, 3])
+        shrinks = event("isr_shrink", 40, 0, broker=1, isr=[1, 2])
+        assert "loses" not in run(joins, topics=[behind]).sentence()
+        assert "the first at 40 s" in run(joins, shrinks, topics=[behind]).sentence()
+
+    def test_a_leader_that_stands_still_has_no_event(self, approved: Approved) -> None:
+        """What the outcome counts is told beside what events say."""
+        scenario_of = parse_scenario(scenario(), "test")
+        approved(f"{count}: {Run('run', scenario_of, [], count).sentence()}" for count in (0, 1, 8))
+
     def test_a_partition_begins_as_the_scenario_says(self) -> None:
         """With another leader than the first replica, and a replica outside the ISR."""
         topic = {

@@ -14,7 +14,7 @@ from isr_pipeline.report.scenario import Told, told
 from isr_pipeline.report.sections import reference
 from isr_pipeline.report.sections.why import explanation
 from isr_pipeline.report.story import story_of
-from isr_pipeline.verdicts import quantities
+from isr_pipeline.verdicts import quantities, sentences
 from isr_pipeline.verdicts.blame.why import Explanation
 from isr_pipeline.verdicts.changes import read_changes
 from isr_pipeline.verdicts.record import (
@@ -101,13 +101,16 @@ def headline(data: NightData) -> str:
             return f"A first night: {data.plan.reference} and {total - 1} beside it"
         case Status.REGRESSED | Status.SUSPECT | Status.NO_DATA | Status.UNDECIDED:
             having = [one.name for one in verdict.configurations if one.status is verdict.status]
+            worst = [one.name for one in sentences.worst(verdict.configurations)]
+            having.sort(key=lambda name: worst.index(name) if name in worst else 0)
             said = {
                 Status.REGRESSED: "got worse",
                 Status.SUSPECT: "may have got worse",
                 Status.NO_DATA: "without data",
                 Status.UNDECIDED: "not decided",
             }[verdict.status]
-            return f"{words.listed(having, 2)} {said} ({len(having)} of {total} configurations)"
+            named = sentences.some(having)
+            return f"{named} {said} ({len(having)} of {total} configurations)"
         case _:
             better = verdict.counts()[Status.IMPROVED]
             beside = f", {better} of {total} configurations got better" if better else ""
@@ -116,12 +119,13 @@ def headline(data: NightData) -> str:
 
 def _better(data: NightData) -> str:
     """Who got better, beside those that are told."""
-    better = [
-        one.name
-        for one in data.verdict.configurations
-        if one.metrics_with(Status.IMPROVED) and one not in data.flagged[:SHOWN]
-    ]
-    return words.listed(better) if better else ""
+    return sentences.some(
+        [
+            one.name
+            for one in data.verdict.configurations
+            if one.metrics_with(Status.IMPROVED) and one not in data.flagged[:SHOWN]
+        ]
+    )
 
 
 def _flagged(page: Page, data: NightData, one: ConfigVerdict) -> Flagged:

@@ -31,7 +31,6 @@ from isr_pipeline.report.tracking.client import (
 from isr_pipeline.tables import store
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.changes import read_changes
-from isr_pipeline.verdicts.quantities import in_unit
 from isr_pipeline.verdicts.record import RED, ConfigVerdict, NightVerdict, Status, verdict_of
 from isr_pipeline.worlds.columns import METRICS
 
@@ -359,8 +358,8 @@ def _summary(plan: Plan) -> tuple[dict[str, dict[str, float]], dict[str, dict[st
         if config_id not in values or metric not in METRICS:
             continue
         name = names.metric_name(metric)
-        values[config_id][name] = float(row["value"]) * in_unit(metric)
-        numbers = {key: float(row[key]) * in_unit(metric) for key in ("low", "high")}
+        values[config_id][name] = float(row["value"]) * METRICS[metric].unit.factor
+        numbers = {key: float(row[key]) * METRICS[metric].unit.factor for key in ("low", "high")}
         numbers["scenarios"] = float(row["scenarios"] - row["scenarios_failed"])
         known = {f"{name}.{key}": one for key, one in numbers.items() if math.isfinite(one)}
         sure[config_id] |= known
@@ -372,7 +371,7 @@ def _verdict_metrics(one: ConfigVerdict) -> dict[str, float]:
     metrics: dict[str, float] = {}
     for metric in one.metrics:
         if metric.delta is not None:
-            delta = metric.delta * in_unit(metric.metric)
+            delta = metric.delta * METRICS[metric.metric].unit.factor
             metrics[f"delta.{names.metric_name(metric.metric)}"] = delta
             metrics[f"q.{metric.metric}"] = 1.0 if metric.q is None else metric.q
     return metrics
