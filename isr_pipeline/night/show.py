@@ -21,6 +21,8 @@ def show(experiment: str, night: str) -> dict[str, Any]:
 
     Returns:
         ``night, experiment, panel_digest, root, status, reason, headline, dag_run_id``,
+        ``question`` (what was asked; empty where a configuration got worse or nothing was asked),
+        ``asked`` (names of its configurations),
         ``to_do`` (commands that find the cause, and accept the night), ``began`` (of the run, in
         UTC), ``later`` (how a run since then came out that did not become the night), ``tables``
         (name -> rows and digest), ``configs`` (name, config_id, verdict, words, reason, decisions,
@@ -46,11 +48,13 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         "began": status.began,
         "later": later,
         "headline": "",
+        "question": "",
         "to_do": [],
         "changed": [],
         "stages": [],
         "scenarios_used": 0,
         "reference": "",
+        "asked": [],
         "against_reference": [],
         "longer": ["", ""],
         "baseline": None,
@@ -71,6 +75,8 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         headline, to_do = _told(experiment, night, is_whole=status.state not in WITHOUT_VERDICT)
         shown |= {"configs": _configurations(plan), "headline": headline, "to_do": to_do}
         shown |= {"changed": _changed(folder), **_of_the_verdict(plan)}
+        if shown["question"]:
+            shown["to_do"] = []  # who asks does not keep watch
     return shown
 
 
@@ -91,7 +97,11 @@ def listed(experiment: str | None) -> list[dict[str, str]]:
 
 def _of_the_verdict(plan: Plan) -> dict[str, Any]:
     """What was simulated beyond the standing panel, and each configuration's differences."""
-    from isr_pipeline.report.differences import longer  # noqa: PLC0415 - reads numpy
+    from isr_pipeline.report.differences import (  # noqa: PLC0415 - reads numpy
+        is_answer,
+        longer,
+        question,
+    )
     from isr_pipeline.verdicts.record import verdict_of  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.verdicts.sentences import worse  # noqa: PLC0415 - reads pydantic
 
@@ -100,6 +110,8 @@ def _of_the_verdict(plan: Plan) -> dict[str, Any]:
     except Refused:
         return {}
     return {
+        "question": question(plan) if is_answer(plan, verdict) else "",
+        "asked": [one.name for one in plan.configurations if one.config_id in plan.asked],
         "stages": [stage.model_dump(mode="json") for stage in verdict.stages],
         "scenarios_used": verdict.scenarios_used,
         "reference": plan.reference,

@@ -74,16 +74,6 @@ def heat(data: NightData, metric: str) -> Chart | None:
     }
 
 
-def forest(data: NightData, metric: str) -> Chart | None:
-    """Ratio of each configuration to the reference with its interval, in the experiment's order."""
-    rows = [
-        (data.short[one.config_id], found.pair.ratio, found.pair.low, found.pair.high)
-        for one in data.verdict.against_reference
-        if (found := one.difference(metric)) is not None and found.pair.ratio is not None
-    ]
-    return _ratios(rows, f"ratio to {data.plan.reference}")
-
-
 def changed_forest(data: NightData, metric: str) -> Chart | None:
     """Ratio of tonight to the baseline for every configuration that is not bit-identical."""
     rows = [

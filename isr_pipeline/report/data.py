@@ -17,6 +17,7 @@ from isr_pipeline.base.errors import TableMissing
 from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.plan import Plan, code_version
 from isr_pipeline.kernels.source import kernel_of
+from isr_pipeline.report.differences import is_answer
 from isr_pipeline.report.story import Run
 from isr_pipeline.report.words import heading, short_name
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
@@ -153,6 +154,11 @@ class NightData:
             if one.status is status
         ]
         return tuple(ranked[:REGRESSIONS_SHOWN])
+
+    @cached_property
+    def is_answer(self) -> bool:
+        """See :func:`isr_pipeline.report.differences.is_answer`."""
+        return is_answer(self.plan, self.verdict)
 
     def pair(self, one: ConfigVerdict) -> tuple[PanelOutcomes, PanelOutcomes] | None:
         """Tonight's and the baseline's outcomes of a configuration, one column each."""

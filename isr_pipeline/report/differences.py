@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from isr_pipeline.base.files.words import counted
 from isr_pipeline.verdicts import sentences
 from isr_pipeline.verdicts.quantities import (
     ONE_REPLICA,
@@ -16,7 +17,9 @@ from isr_pipeline.verdicts.record import (
     LOST,
     AgainstReference,
     Difference,
+    NightVerdict,
     Per,
+    Status,
     StratumDifference,
     Word,
     ask_again,
@@ -58,18 +61,63 @@ def effects(one: AgainstReference, called: Called = str) -> list[str]:
 
     Strata are named as ``called`` has it.
     """
+    told = ((word, _with_sizes(one, word, called)) for word in WORDS)
+    return [f"{word}: {said}" for word, said in told if said]
+
+
+def _with_sizes(one: AgainstReference, word: Word, called: Called) -> str:
+    found = _differing(one, word)
+    return ", ".join(f"{label(each.metric)} {size(each, called)}" for each in found)
+
+
+def _differing(one: AgainstReference, word: Word) -> list[Difference]:
+    """What differs and is called so, without what :func:`promise` tells."""
     promised = PROMISED if one.weaker else ()
-    differing = sorted(
-        (each for each in one.differences if each.differing and each.metric not in promised),
-        key=lambda each: place(each.metric),
+    found = (each for each in one.differences if each.differing and each.word is word)
+    return sorted(
+        (each for each in found if each.metric not in promised), key=lambda each: place(each.metric)
     )
-    parts = []
-    for word in WORDS:
-        told = [
-            f"{label(each.metric)} {size(each, called)}" for each in differing if each.word is word
-        ]
-        parts += [f"{word}: {', '.join(told)}"] if told else []
-    return parts
+
+
+NO_PRICE = "no price"
+
+ALARMS = (Status.REGRESSED, Status.SUSPECT, Status.NO_DATA)
+"""What is told before anything that was asked."""
+
+
+def is_answer(plan: Plan, verdict: NightVerdict) -> bool:
+    """Whether a night answers what was asked, and nothing got worse that comes before that."""
+    return bool(plan.asked) and verdict.status not in ALARMS
+
+
+def question(plan: Plan) -> str:
+    """What a night was asked."""
+    asked = [one.name for one in plan.configurations if one.config_id in plan.asked]
+    names = [name for name in asked if name != plan.reference]
+    return f"{plan.reference}, or {sentences.some(names)}?"
+
+
+def answer(one: AgainstReference, called: Called = str) -> str:
+    """What a value that was asked gains, at what price, and how sure that is, in one sentence."""
+    if one.problem:
+        return f"not compared: {one.problem}"
+    if not any(each.differing for each in one.differences):
+        return f"the same in every scenario: no gain, {NO_PRICE}"
+    gain = _with_sizes(one, Word.BETTER, called)
+    worse = _with_sizes(one, Word.WORSE, called)
+    undecided = ", ".join(label(each.metric) for each in _differing(one, Word.UNDECIDED))
+    price = f"price: {worse}" if worse else NO_PRICE
+    if undecided and not worse:
+        price = "no price found"
+    found = [f"gain: {gain}" if gain else "no gain found", price]
+    told = [
+        *([promise(one, called)] if one.weaker else []),
+        *(found if gain or worse else ["neither gain nor price found"]),
+        f"on {counted(max(each.pair.scenarios for each in one.differences), 'scenario')}"
+        + (f", a gain or price is not ruled out in {undecided}" if undecided else ""),
+        *([f"as compared in night {one.night}"] if one.night else []),
+    ]
+    return "; ".join(told)
 
 
 def place(metric: str) -> int:

@@ -11,20 +11,29 @@ mpl.use("Agg")
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from isr_pipeline.base.files.whole import write_whole
 from isr_pipeline.base.storage.places import Place, remove_tree
-from isr_pipeline.report.charts import RATIO_RANGE, RATIO_TICKS
 from isr_pipeline.report.data import NightData, read_night
-from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, PRODUCE
-from isr_pipeline.verdicts.record import Status
+from isr_pipeline.report.picture import Cell, Picture, picture
+from isr_pipeline.verdicts.quantities import FLAPS, OFFLINE, label
+from isr_pipeline.verdicts.record import Status, Word
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from isr_pipeline.experiment.plan import Plan
 
 INK, MUTED, ACCENT, WARM = "#1f2933", "#8896a5", "#2563a8", "#c2410c"
 DPI = 130
+
+MARKS = {
+    Word.BETTER: ("#00664b", "v"),
+    Word.WORSE: ("#b3261e", "^"),
+    Word.UNDECIDED: ("#7a5000", "D"),
+    Word.NONE: (MUTED, "o"),
+}
+"""Word -> colour and shape, as on the page."""
 
 
 def write_figures(plan: Plan) -> list[Place]:
@@ -41,8 +50,9 @@ def write_figures(plan: Plan) -> list[Place]:
         "heat_offline": _heat(data, OFFLINE, "offline (no living leader)"),
         "heat_flaps": _heat(data, FLAPS, "ISR flaps"),
     }
-    if data.verdict.against_reference:
-        drawn["against_reference"] = _forest(data)
+    told = picture(data.verdict.against_reference)
+    if told is not None:
+        drawn["against_reference"] = _forest(told, data.plan.reference)
     paths = []
     for name, figure in drawn.items():
         if figure is not None:
@@ -92,33 +102,35 @@ def _heat(data: NightData, metric: str, title: str) -> Figure | None:
     return figure
 
 
-def _forest(data: NightData) -> Figure:
-    """Ratios to the reference in the experiment's order; from none there is no ratio."""
-    metrics = (PRODUCE, OFFLINE, FLAPS, LATENCY)
-    against = data.verdict.against_reference
-    figure = _figure(13, 1.4 + 0.24 * len(against))
-    grid = figure.subplots(1, len(metrics), sharey=True, squeeze=False)
-    for axes, metric in zip(grid[0], metrics, strict=True):
-        for place, one in enumerate(against):
-            found = one.difference(metric)
-            told = None if found is None else found.pair
-            if told is None or told.ratio is None:
-                continue
-            high = RATIO_RANGE[1] if told.high is None else told.high
-            ends = np.clip([told.low or 0.0, high], *RATIO_RANGE)
-            axes.hlines(place, *ends, color=ACCENT, lw=2)
-            axes.plot(np.clip(told.ratio, *RATIO_RANGE), place, "o", color=INK, ms=4)
-        axes.axvline(1.0, color=MUTED, lw=1)
-        axes.set_xscale("log")
-        low_edge, high_edge = axes.get_xlim()
-        ticks = [tick for tick in RATIO_TICKS if low_edge <= tick <= high_edge]
-        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_title(metric, loc="left", fontsize=9, color=INK)
+def _forest(drawn: Picture, reference: str) -> Figure:
+    """The picture of the page: a row a configuration, a column a metric."""
+    figure = _figure(2.4 + 2.2 * len(drawn.axes), 1.4 + 0.3 * len(drawn.rows))
+    grid = figure.subplots(1, len(drawn.axes), sharey=True, squeeze=False)
+    for column, (axes, axis) in enumerate(zip(grid[0], drawn.axes, strict=True)):
+        for place, row in enumerate(drawn.rows):
+            _mark(axes, place, row.cells[column] if row.cells else None)
+        axes.axvline(0.5, color=MUTED, lw=1)
+        axes.set_xlim(-0.05, 1.05)
+        places, texts = zip(*axis.ticks, strict=True)
+        axes.set_xticks(places, texts)
+        axes.set_title(label(axis.metric), loc="left", fontsize=9, color=INK)
         axes.spines[["top", "right"]].set_visible(False)
-    names = [one.name for one in against]
+    names = [f"{row.name}\n{row.mark}" if row.mark else row.name for row in drawn.rows]
     grid[0][0].set_yticks(range(len(names)), names, fontsize=7)
     grid[0][0].invert_yaxis()
-    title = f"Ratio to {data.plan.reference}, with its interval"
+    title = f"Ratio to {reference}, with its interval; less is better, the best first"
     figure.suptitle(title, x=0.01, ha="left", color=INK)
     return figure
+
+
+def _mark(axes: Axes, place: int, cell: Cell | None) -> None:
+    """A cell's bar and its verdict, by colour and shape."""
+    if cell is None or cell.bar is None:
+        return
+    colour, shape = MARKS[cell.word]
+    bar = cell.bar
+    axes.hlines(place, bar.low, bar.high, color=colour, lw=2)
+    for end, is_open, arrow in ((bar.low, bar.is_low_open, "<"), (bar.high, bar.is_high_open, ">")):
+        if is_open:
+            axes.plot(end, place, arrow, color=colour, ms=5)
+    axes.plot(bar.mark, place, shape, color=colour, mfc="white" if shape == "D" else colour, ms=6)

@@ -32,10 +32,11 @@ def render(data: NightData) -> str:
     page, worse = Page(), bool(data.flagged)
     drawn = [(one, text) for one in SECTIONS if (text := one.drawn(page, data))]
     counts, verdict = data.verdict.counts(), data.verdict
-    told = headline(verdict)
+    told = answer.headline(data) if data.is_answer else headline(verdict)
     values = {
         "title": f"{data.plan.experiment} {data.plan.night}: {told}",
         "headline": told,
+        "asked": data.is_answer,
         "answer": answer.headline(data),
         "verdict": verdict,
         "plan": data.plan,

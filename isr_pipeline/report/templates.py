@@ -20,10 +20,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from isr_pipeline.report import charts, differences
+from isr_pipeline.report import charts, differences, picture
 from isr_pipeline.report.names import breakable, with_short_names
+from isr_pipeline.report.words import WORDS
 from isr_pipeline.verdicts import quantities, sentences
-from isr_pipeline.verdicts.record import Per, Status
+from isr_pipeline.verdicts.record import Per, Status, Word
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
 
 HERE = Path(__file__).parent
@@ -67,9 +68,13 @@ def _environment() -> Environment:
     made.globals |= {
         "Status": Status,
         "Per": Per,
+        "Word": Word,
+        "answer_of": differences.answer,
         "asset": asset,
         "charts_json": charts_json,
+        "colours": picture.COLOURS,
         "label": quantities.label,
+        "meanings": WORDS,
         "number": quantities.number,
         "packed_plotly": packed_plotly,
         "plain": quantities.plain,
@@ -79,7 +84,8 @@ def _environment() -> Environment:
         "figures_of": sentences.figures_of,
         "ratio": differences.ratio,
         "ratio_of": sentences.ratio_of,
-        "same": differences.same,
+        "same": picture.SAME,
+        "shapes": picture.SHAPES,
         "times": quantities.times,
         "unit_per": sentences.unit_per,
         "without_incident": sentences.without_incident,

@@ -12,6 +12,8 @@ from rich.text import Text
 from isr_pipeline.base.files.words import run_called
 from isr_pipeline.base.storage.places import place_of
 from isr_pipeline.report import differences
+from isr_pipeline.report.picture import COLOURS as WORD_COLOURS
+from isr_pipeline.report.picture import SAME, Axis, Cell, Picture, bar_text, best_first, picture
 from isr_pipeline.verdicts import ledger, quantities
 from isr_pipeline.verdicts.baseline import BaselineRecord, damages
 from isr_pipeline.verdicts.record import (
@@ -59,6 +61,10 @@ NAME_CHARACTERS = 11
 
 CHANGES_MAX = 12
 AGAINST_MAX = 24
+DRAWN_MAX = 6
+
+LABEL_CHARACTERS = 26
+"""Width of a metric's name beside its bar."""
 
 VALUE_CHARACTERS = 10
 """Width of the numbers of an outcome: of as many events as a kernel may count."""
@@ -73,28 +79,76 @@ def print_night(shown: dict[str, Any]) -> None:
     title = f"night {shown['night']} of {shown['experiment']}: "
     console.print()
     console.print(Text(title, "bold") + Text(shown["status"], COLOURS.get(shown["status"], "")))
-    for line in (shown.get("later"), shown["headline"], shown["reason"]):
+    question = shown.get("question", "")
+    for line in (shown.get("later"), question or shown["headline"], shown["reason"]):
         if line:
             # Not wrapped: a command stays in one piece.
             console.print(Text(line), soft_wrap=True)
-    for line in _asked(shown):
-        console.print(Text(line), soft_wrap=True)
-    for line in _stages(shown):
-        console.print(Text(line))
-    for line in _changes(shown):
-        console.print(Text(line))
-    for line in _found(shown["configs"]):
-        console.print(_hanging(line, min(console.width, FOUND_WIDTH)), soft_wrap=True)
-    if shown["configs"]:
-        console.print(_configurations(_worst_first(shown["configs"]), _weaker(shown)))
-    for line in _against_reference(shown):
-        console.print(line, soft_wrap=True)
+    if question:
+        _print_answer(console, shown)
+    else:
+        _print_judged(console, shown)
     if shown["tables"]:
         rows = "  ".join(f"{name} {one['rows']}" for name, one in shown["tables"].items())
         console.print(Text(f"rows       {rows}"))
     _print_places(console, shown["places"])
     for at, command in enumerate(shown.get("to_do", ())):
         console.print(Text(f"{'' if at else 'what to do':<11}{command}"), soft_wrap=True)
+
+
+def _print_answer(console: Console, shown: dict[str, Any]) -> None:
+    """The picture of what was asked, and a sentence a value."""
+    asked = best_first(one for one in _differences(shown) if one.name in shown["asked"])
+    for bar in _picture(picture(asked[:AGAINST_MAX]), shown["reference"]):
+        console.print(bar, soft_wrap=True)
+    for one in asked[:AGAINST_MAX]:
+        console.print(Text(f"{one.name}: ", "bold") + Text(differences.answer(one)), soft_wrap=True)
+    for text in filter(None, shown["longer"]):
+        console.print(Text(text), soft_wrap=True)
+    for line in _stages(shown):
+        console.print(Text(line))
+
+
+def _picture(drawn: Picture | None, reference: str) -> Iterator[Text]:
+    """A line a metric that differs, below its configuration; the axis of each beside it."""
+    if drawn is None:
+        return
+    yield Text(f"ratio to {reference}, the best first; │ is 1, less is better", "bold")
+    for row in drawn.rows:
+        mark = Text(f"  {row.mark}", COLOURS["improved"]) if row.mark else Text()
+        yield Text(row.name, "bold") + mark
+        for axis, cell in zip(drawn.axes, row.cells, strict=True):
+            if cell is not None and cell.told != f"{quantities.label(axis.metric)}: {SAME}":
+                yield _bar(axis, cell)
+
+
+def _bar(axis: Axis, cell: Cell) -> Text:
+    (_, low), _, (_, high) = axis.ticks
+    colour = COLOURS.get(WORD_COLOURS[cell.word], "")
+    said = Text(f"  {quantities.label(axis.metric):<{LABEL_CHARACTERS}}{low:>6} ")
+    said += Text(bar_text(cell.bar, cell.shape), colour) + Text(f" {high:<6}")
+    figures = f"{cell.pair} {axis.unit}".strip() if cell.pair else cell.ratio
+    return said + Text(f"{cell.word}", colour) + Text(f"  {figures}")
+
+
+def _print_judged(console: Console, shown: dict[str, Any]) -> None:
+    """What changed since the baseline, then what each configuration has beside the reference."""
+    for line in _asked(shown):
+        console.print(Text(line), soft_wrap=True)
+    for line in _stages(shown):
+        console.print(Text(line))
+    for line in _changes(shown):
+        console.print(Text(line))
+    for found in _found(shown["configs"]):
+        console.print(_hanging(found, min(console.width, FOUND_WIDTH)), soft_wrap=True)
+    if shown["configs"]:
+        console.print(_configurations(_worst_first(shown["configs"]), _weaker(shown)))
+    if shown["status"] not in differences.ALARMS:
+        drawn = picture(best_first(_differences(shown))[:DRAWN_MAX])
+        for bar in _picture(drawn, shown["reference"]):
+            console.print(bar, soft_wrap=True)
+    for compared in _against_reference(shown):
+        console.print(compared, soft_wrap=True)
 
 
 def _against_reference(shown: dict[str, Any]) -> list[Text]:

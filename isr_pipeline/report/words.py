@@ -81,6 +81,10 @@ WORDS = {
     "flap": "a replica removed by its leader and back within 60 s",
     "matters": "of a rise: the ratio is at least ratio_min, and the difference is not below the "
     "floor",
+    "better": "the tests find a fall that matters",
+    "worse": "the tests find a rise that matters",
+    "interval": "the ratios that the scenarios do not rule out; a verdict's ends are one-sided, a "
+    "finding's interval is one of 95 %",
     "undecided": "a rise that matters is neither found nor ruled out",
 }
 """Word -> what it means."""

@@ -163,7 +163,7 @@ class TestShown:
             said = differences.sentence(one)
             assert f"{one.name}: {said}" in printed
             assert f"* {one.name}: {said}" in note
-            assert said in page
+            assert differences.answer(one) in page
 
     def test_a_cell_says_on_how_many_further_scenarios(self) -> None:
         """What was asked and is decided by more than the standing panel."""
@@ -180,13 +180,14 @@ class TestShown:
         plan = world.write(THIRD, alike_but(FALLS))
         judge_night(plan)
         page = render(read_night(plan)).replace("<wbr>", "")
-        assert page.count(f"as compared in night {LATER}") >= 4
+        assert page.count(f"as compared in night {LATER}") >= 3
 
-    def test_rows_keep_the_experiments_order(self) -> None:
-        """Less unavailability puts nobody first."""
+    def test_who_promises_less_is_never_the_best(self) -> None:
+        """Less unavailability does not put it first; the table keeps the experiment's order."""
         page = render(read_night(self.plan()))
-        table = page.split('<section id="reference"')[1].split("</table>")[0]
-        assert table.index("lag-20s") < table.index("other")
+        for place in ('<table class="picture"', '<section id="reference"'):
+            table = page.split(place)[1].split("</table>")[0]
+            assert table.index(">lag-20s") < table.index(">other")
 
     @pytest.mark.parametrize("section", ["answer", "reference", "configurations"])
     def test_a_weaker_promise_is_marked_in_every_table(self, section: str) -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from isr_pipeline.base.home import IN_CHECKOUT
-from isr_pipeline.report import words
+from isr_pipeline.report import differences, words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
+from isr_pipeline.report.picture import picture
 from isr_pipeline.report.scenario import Told, told
 from isr_pipeline.report.sections import reference
 from isr_pipeline.report.sections.why import explanation
@@ -66,7 +67,8 @@ def values(page: Page, data: NightData) -> dict[str, Any]:
     shown = data.flagged[:SHOWN]
     flagged = [_flagged(page, data, one) for one in shown]
     got_worse = verdict.status in WORSE
-    against, more_against = reference.lines(data)
+    against, more_against = reference.shown(data)
+    _, more_scenarios = differences.longer(plan, verdict.against_reference)
     return {
         "status": verdict.status,
         "counts": verdict.counts(),
@@ -90,12 +92,18 @@ def values(page: Page, data: NightData) -> dict[str, Any]:
         "reference": plan.reference,
         "against": against,
         "more_against": more_against,
+        "picture": None if data.flagged else picture(against, data.called),
+        "asked": data.is_answer,
+        "called": data.called,
+        "more_scenarios": more_scenarios if against else "",
     }
 
 
 def headline(data: NightData) -> str:
     """The night in one line of plain words."""
     verdict, total = data.verdict, len(data.verdict.configurations)
+    if data.is_answer:
+        return differences.question(data.plan)
     match verdict.status:
         case Status.BASELINE:
             return f"A first night: {data.plan.reference} and {total - 1} beside it"

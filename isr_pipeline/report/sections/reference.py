@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.experiment.file import healthy_scenario
 from isr_pipeline.experiment.keys import own_values, unread_overrides
-from isr_pipeline.report import charts, differences, words
+from isr_pipeline.report import differences, words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
+from isr_pipeline.report.picture import best_first, picture
 from isr_pipeline.scenarios.model import apply
 from isr_pipeline.verdicts.quantities import (
     FLAPS,
-    LATENCY,
     OFFLINE,
     ONE_REPLICA,
     PRODUCE,
     label,
     plain,
 )
-from isr_pipeline.verdicts.record import LOST, AgainstReference, Per, Word, Year
+from isr_pipeline.verdicts.record import LOST, AgainstReference, Per, Year
 from isr_pipeline.verdicts.sentences import unit_per
 from isr_pipeline.verdicts.years import AT_END, HIT, kinds_of, undrawn, years_of_kinds
 from isr_pipeline.worlds.columns import MAIN, METRICS
@@ -31,26 +31,8 @@ if TYPE_CHECKING:
 
 COLUMNS = (ONE_REPLICA, LOST, *MAIN)
 KINDS_COLUMNS = (LOST, PRODUCE, OFFLINE, FLAPS)
-CHARTS = (PRODUCE, OFFLINE, FLAPS, LATENCY)
-
-COLOURS = {Word.BETTER: "improved", Word.WORSE: "regressed", Word.UNDECIDED: "undecided"}
-"""Word -> the verdict whose colour it has."""
-
 SHOWN = 6
 """Configurations that the top of the page tells in a sentence."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A configuration at the top of the page.
-
-    Attributes:
-        weaker: what acks=all promises less under it; ``sentence``: everything else.
-    """
-
-    name: str
-    weaker: str
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,31 +65,22 @@ class Kind:
     repair_minutes: float
 
 
-def lines(data: NightData) -> tuple[list[Line], int]:
-    """What the top of the page says: what was asked first, in the experiment's order.
+def shown(data: NightData) -> tuple[list[AgainstReference], int]:
+    """What the top of the page has: what was asked, or all, the best first.
 
     Returns:
-        The configurations told there, and how many more there are.
+        Comparisons told there, and how many more there are.
     """
     against = data.verdict.against_reference
     asked = [one for one in against if one.config_id in data.plan.asked]
-    told = (asked or against)[:SHOWN]
-    return [_line(data, one) for one in told], len(against) - len(told)
+    told = best_first(asked or against)[:SHOWN]
+    return told, len(against) - len(told)
 
 
-def _line(data: NightData, one: AgainstReference) -> Line:
-    if not one.weaker or one.problem:
-        return Line(one.name, "", differences.sentence(one, data.called))
-    return Line(
-        one.name,
-        differences.promise(one, data.called),
-        "; ".join(differences.effects(one, data.called)),
-    )
-
-
-def values(page: Page, data: NightData) -> dict[str, Any]:
+def values(_: Page, data: NightData) -> dict[str, Any]:
     """The table with a row a configuration, the incidents of a year, what stayed undecided."""
     against, years = data.verdict.against_reference, _years(data)
+    hidden = shown(data)[1]
     undecided, command = differences.longer(data.plan, against) if against else ("", "")
     return {
         "reference": data.plan.reference,
@@ -122,12 +95,9 @@ def values(page: Page, data: NightData) -> dict[str, Any]:
         "kept": _kept(data) if against else [],
         "undecided": undecided,
         "command": command,
-        "forests": page.figures((charts.forest(data, name), label(name), "") for name in CHARTS)
-        if against
-        else [],
+        "picture": picture(against, data.called) if data.flagged or hidden else None,
         "produce": PRODUCE,
         "guarding": differences.PROMISED,
-        "colours": COLOURS,
         "called": data.called,
     }
 

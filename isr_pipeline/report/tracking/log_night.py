@@ -18,6 +18,7 @@ from urllib.parse import quote
 from isr_pipeline.base.processes import user_name
 from isr_pipeline.base.storage.places import at_hand, modified_s
 from isr_pipeline.experiment.file import dag_id_of
+from isr_pipeline.report import differences
 from isr_pipeline.report.tracking import names, pages, trend
 from isr_pipeline.report.tracking.client import (
     ACCEPTED,
@@ -93,7 +94,8 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
         known = experiment_id(client, plan.experiment)
         trends = trend.experiment_id(client, plan.experiment)
         links = _links(plan, dag_run_id, known, made, trends=trends)
-        note = names.night_note(verdict, links, _changed(plan), plan.reference)
+        asked = plan if differences.is_answer(plan, verdict) else None
+        note = names.night_note(verdict, links, _changed(plan), plan.reference, asked)
         client.set_tag(parent, pages.NOTE_TAG, note)
         _replace(client, before, parent)
         for run_id in reversed(made):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from isr_pipeline.base.files.words import counted
 from isr_pipeline.report import differences
+from isr_pipeline.report.picture import best_first
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.quantities import number
 from isr_pipeline.verdicts.record import (
@@ -58,6 +59,9 @@ NAMES_MAX = 3
 """Configurations that a run's name lists."""
 
 STRATA_HEAD = ("| metric | stratum | status | ratio | scenarios |", "|---|---|---|---:|---|")
+
+ANSWERS_MAX = 6
+"""Values that a night's description answers for."""
 
 WORSE_MAX = 10
 """Lines of a night's description on what got worse."""
@@ -150,25 +154,30 @@ def night_note(
     links: dict[str, str],
     changed: Sequence[str] = (),
     reference: str = "",
+    asked: Plan | None = None,
 ) -> str:
     """Markdown of the parent run: headline, what got worse, changes, what to do, tables.
+
+    Of a night that answers a question, the question and what each configuration gains, first.
 
     Args:
         verdict: the night's.
         links: text -> address.
         changed: what changed since the baseline, one line each.
         reference: name of what the others are compared with.
+        asked: the plan of a night that answers a question; see :func:`differences.is_answer`.
     """
     told = [name for name in MAIN if any(name in one.own for one in verdict.configurations)]
     lines = [
-        f"**{headline(verdict)}**",
+        f"**{differences.question(asked) if asked else headline(verdict)}**",
         "",
         *(f"* {line}" for line in worse(verdict)[:WORSE_MAX]),
+        *(_answers(verdict, asked) if asked else []),
         "",
         " · ".join(f"[{name}]({target})" for name, target in links.items()),
         "",
         *(f"* changed: {line}" for line in changed),
-        *(f"{_TO_DO}{command}`" for command in what_to_do(verdict)),
+        *(f"{_TO_DO}{command}`" for command in ([] if asked else what_to_do(verdict))),
         "",
         f"| {' | '.join(('configuration', 'verdict', *map(_heading, told)))} |",
         "|---|---|" + "---:|" * len(told),
@@ -181,7 +190,17 @@ def night_note(
         for one in ranked
     ]
     note = _filled(lines, rows)
+    if asked:
+        return note
     return "\n".join([note, *_against(verdict, reference, NOTE_CHARACTERS - 80 - len(note))])
+
+
+def _answers(verdict: NightVerdict, plan: Plan) -> list[str]:
+    """A line a value that was asked, the best first."""
+    best = best_first(one for one in verdict.against_reference if one.config_id in plan.asked)
+    lines = [f"* {one.name}: {differences.answer(one)}" for one in best[:ANSWERS_MAX]]
+    more = len(best) - ANSWERS_MAX
+    return [*lines, *([f"* and {more} more: see the report"] if more > 0 else [])]
 
 
 def note_of_baseline(note: str) -> str:
