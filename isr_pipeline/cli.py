@@ -478,7 +478,7 @@ def experiment_new(
         typer.Option(
             "--ask",
             metavar="KEY=V1,V2",
-            help="Values to compare with today's; several: every combination of them.",
+            help="Values to compare with today's (several: all combinations); advice: rivals, too.",
             autocompletion=_key_and_value,
         ),
     ] = None,

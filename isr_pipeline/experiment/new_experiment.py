@@ -22,8 +22,15 @@ from isr_pipeline.base.files.whole import write_whole
 from isr_pipeline.base.files.words import shown
 from isr_pipeline.base.home import config_dir
 from isr_pipeline.clusters.write import flow
-from isr_pipeline.experiment.advice import followed, published
-from isr_pipeline.experiment.combinations import TODAY, combined, distinct, settings_of, todays
+from isr_pipeline.experiment.advice import Followed, followed, published
+from isr_pipeline.experiment.combinations import (
+    TODAY,
+    Distinct,
+    combined,
+    distinct,
+    settings_of,
+    todays,
+)
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import (
     NAME,
@@ -62,6 +69,10 @@ SAMPLE_S = 25.0
 AS_TODAY = "; a name below says only what it sets"
 REASONS_SHOWN = 3
 """Reasons that a refusal gives why there is nothing to compare."""
+
+
+ADVICE = "advice"
+"""What ``--ask`` has where published advice is to stand beside what is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +118,7 @@ def new_experiment(
         cluster: name of a file in ``config/clusters``.
         name: of the experiment.
         faults: name of a file in ``config/faults``.
-        asks: ``KEY=V1,V2`` each; ``release=3.7+,4.1`` asks for releases.
+        asks: ``KEY=V1,V2`` each; ``release=3.7+,4.1`` asks for releases, :data:`ADVICE` for rivals.
         incidents: ``crash=4,pause=12`` each: how many a year were counted in the cluster.
         topics: names or patterns of those that are simulated; none: as many as fit.
         override_topics: ask a key also of topics that set it for themselves.
@@ -124,13 +135,8 @@ def new_experiment(
     say("reading the cluster")
     today = standing_cluster(cluster)
     say("telling configurations apart")
-    wanted = combined(asks, today, override_topics=override_topics)
-    found = distinct(wanted, today)
-    asked = found.asked
-    if not asked:
-        raise Refused(_nothing(found.left_out))
-    advice = followed(published(), today, _of_topics(wanted), found.effects)
-    advised = advice.advised
+    found, advice = _wanted(asks, today, override_topics=override_topics)
+    asked, advised = found.asked, advice.advised
     draft = path.with_suffix(".draft.yaml")
     try:
         write_whole(draft, text(asked, advised, _Size(FULL, tuple(topics))))
@@ -141,14 +147,14 @@ def new_experiment(
         first = [*filter(None, [load_experiment(draft, kept).simulated])]
         scenarios = _panel(experiment, pair_s, count)
         if scenarios is None:
-            first.append(f"published advice is left out ({len(advised)} configurations)")
+            if advised:
+                first.append(f"published advice is left out ({len(advised)} configurations)")
             advised, count = [], len(asked) + 1
             scenarios = _panel(experiment, pair_s, count) or len(experiment.profile.strata)
         written = text(asked, advised, size := _Size(scenarios, tuple(kept)))
     finally:
         draft.unlink(missing_ok=True)
     write_whole(path, written)
-    names = (TODAY, *(one.name for one in (*asked, *advised)))
     lines = [
         *_compared(today, asked, advised),
         *_year(in_cluster(kinds, today, counts), counts),
@@ -160,7 +166,25 @@ def new_experiment(
         _takes(pair_s, whole_s, count, size),
         f"answer: isr-pipeline night run --experiment {name}",
     ]
+    names = (TODAY, *(one.name for one in (*asked, *advised)))
     return Answer(path, tuple(lines), names, size.scenarios)
+
+
+def _wanted(
+    asks: Sequence[str], today: Scenario, *, override_topics: bool
+) -> tuple[Distinct, Followed]:
+    """What is asked, and the published advice beside it where that is asked for."""
+    values = [one for one in asks if one != ADVICE]
+    if not values:
+        raise InputError(
+            "--ask", "", f"{ADVICE} alone", "KEY=V1,V2 as well, which it stands beside"
+        )
+    wanted = combined(values, today, override_topics=override_topics)
+    found = distinct(wanted, today)
+    if not found.asked:
+        raise Refused(_nothing(found.left_out))
+    rivals = published() if ADVICE in asks else ()
+    return found, followed(rivals, today, _of_topics(wanted), found.effects)
 
 
 def _of_topics(wanted: Sequence[Candidate]) -> set[str]:
@@ -314,7 +338,8 @@ def _compared(
 ) -> Iterator[str]:
     """Say what will be compared: what was asked by its name, what sets what."""
     count = 1 + len(asked) + len(advised)
-    yield f"{count} configurations: {TODAY}, {len(asked)} asked, {len(advised)} published"
+    rivals = f", {len(advised)} published" if advised else ""
+    yield f"{count} configurations: {TODAY}, {len(asked)} asked{rivals}"
     keys = dict.fromkeys(key for one in asked for key in one.set)
     values = settings_of(todays([*keys], today))
     several = any(len(one.set) < len(keys) for one in asked)

@@ -55,7 +55,8 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ask(*asks: str, override_topics: bool = False, topics: tuple[str, ...] = ()) -> Answer:
-    """Ask about our cluster under the small fault profile."""
+    """Ask about our cluster under the small fault profile, published advice beside it."""
+    asks = (*asks, module.ADVICE)
     return new_experiment(
         "mine", "q", "smoke", asks, override_topics=override_topics, topics=topics
     )
@@ -95,6 +96,16 @@ class TestSuccess:
         """Each key is one of Kafka's and takes its value; otherwise it would count as not read."""
         for one in published():
             assert check_overrides(one.set, "advice.yaml", one.name) == one.set
+
+    def test_no_rivals_that_nobody_asked_for(self) -> None:
+        """What was asked alone, and the whole cluster's incidents of a year."""
+        answer = new_experiment("mine", "q", "smoke", ["replica.lag.time.max.ms=60000"])
+        assert answer.configurations == ("today", "lag.time.max.ms-60000")
+        assert not [line for line in answer.lines if "published" in line]
+
+    def test_advice_alone_is_no_question(self) -> None:
+        """It is a rival of what is asked."""
+        assert "advice alone" in refusal()
 
     def test_published_advice_comes_along(self) -> None:
         """By its names, but what is asked anyway."""
