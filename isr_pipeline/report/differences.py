@@ -56,6 +56,16 @@ def sentence(one: AgainstReference, called: Called = str) -> str:
     return "; ".join([*told, *kept])
 
 
+def described(one: AgainstReference) -> str:
+    """What is shown beside the tests, where it differs; empty if nothing does."""
+    told = [
+        f"{label(each.metric)} {sentences.how_much(each.metric, each.pair)}"
+        for each in one.described
+        if each.pair.before != each.pair.after
+    ]
+    return f"not tested: {', '.join(told)}" if told else ""
+
+
 def effects(one: AgainstReference, called: Called = str) -> list[str]:
     """What differs, a part for each word, without what :func:`promise` tells.
 
@@ -102,7 +112,7 @@ def answer(one: AgainstReference, called: Called = str) -> str:
     if one.problem:
         return f"not compared: {one.problem}"
     if not any(each.differing for each in one.differences):
-        return f"the same in every scenario: no gain, {NO_PRICE}"
+        return f"nothing that is tested differs in any scenario: no gain, {NO_PRICE}"
     gain = _with_sizes(one, Word.BETTER, called)
     worse = _with_sizes(one, Word.WORSE, called)
     undecided = ", ".join(label(each.metric) for each in _differing(one, Word.UNDECIDED))

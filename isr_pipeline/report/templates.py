@@ -81,6 +81,7 @@ def _environment() -> Environment:
         "reason": reason,
         "reason_of_metric": reason_of_metric,
         "sentence": differences.sentence,
+        "described": differences.described,
         "figures_of": sentences.figures_of,
         "ratio": differences.ratio,
         "ratio_of": sentences.ratio_of,

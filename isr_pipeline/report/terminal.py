@@ -103,6 +103,8 @@ def _print_answer(console: Console, shown: dict[str, Any]) -> None:
         console.print(bar, soft_wrap=True)
     for one in asked[:AGAINST_MAX]:
         console.print(Text(f"{one.name}: ", "bold") + Text(differences.answer(one)), soft_wrap=True)
+        if beside := differences.described(one):
+            console.print(Text(f"  {beside}"), soft_wrap=True)
     for text in filter(None, shown["longer"]):
         console.print(Text(text), soft_wrap=True)
     for line in _stages(shown):

@@ -527,6 +527,13 @@ class Difference(_Beside):
     without_incident: Figures | None = None
 
 
+class Described(_Record):
+    """A metric beside the reference's that is shown and never tested."""
+
+    metric: str
+    pair: Figures
+
+
 class AgainstReference(_Record):
     """A configuration against the reference.
 
@@ -541,6 +548,8 @@ class AgainstReference(_Record):
         repair_before, repair_after: the same after those that need somebody, until repaired.
         differences: of each metric; none where it could not be compared. Time under min ISR is left
             out where min.insync.replicas is another: the bar was moved.
+        described: metrics that nothing tests, in the order of a page: outside the correction, and
+            without a word. Of the standing panel.
         night: in which this very comparison was made, and kept; empty: tonight.
     """
 
@@ -553,6 +562,7 @@ class AgainstReference(_Record):
     repair_before: Year | None = None
     repair_after: Year | None = None
     differences: tuple[Difference, ...] = ()
+    described: tuple[Described, ...] = ()
     night: str = ""
 
     @property

@@ -42,6 +42,7 @@ from isr_pipeline.verdicts.quantities import (
 )
 from isr_pipeline.verdicts.record import (
     AgainstReference,
+    Described,
     Difference,
     Figures,
     MetricVerdict,
@@ -87,6 +88,7 @@ def against_reference(
     whole, profile = panel.select(tuple(usable)), plan.definition.profile
     healed, repair = until_healed(whole, profile), until_repaired(whole, profile)
     compared = _compared(panel, ids, reference.config_id, settings, profile)
+    beside = _described(panel, ids, reference.config_id, settings, profile)
     found = []
     for one in plan.configurations:
         if one is reference:
@@ -107,6 +109,7 @@ def against_reference(
                     for each in compared.get(one.config_id, ())
                     if not (moved and each.metric == UNDER_MIN)
                 ),
+                described=beside.get(one.config_id, ()),
             )
         )
     return tuple(found)
@@ -204,6 +207,38 @@ def _compared(
             )
             for one in metrics
         )
+        for config_id, metrics in zip(ids, called, strict=True)
+    }
+
+
+DESCRIBED = (
+    "leader_changes_per_partition_hour",
+    "isr_shrinks_per_partition_hour",
+    "under_replicated_rate",
+    "produce_latency_acks_all_p99_ms",
+)
+"""What tested metrics may hide: who stays out of the ISR for longer than a minute does not flap,
+and a batch that is never committed has no commit latency."""
+
+
+def _described(
+    panel: PanelOutcomes,
+    ids: tuple[str, ...],
+    reference: str,
+    settings: VerdictSettings,
+    profile: FaultProfile,
+) -> dict[str, tuple[Described, ...]]:
+    """config_id -> what is shown beside the tests, which do not count it."""
+    if not ids:
+        return {}
+    untested = {
+        name: MetricSettings(floor=0.0) for name in DESCRIBED if name not in settings.metrics
+    }
+    beside = settings.model_copy(update={"metrics": untested})
+    new, old = panel.select(ids), panel.select((reference,) * len(ids))
+    called, _ = call(new, old, beside, profile=profile)
+    return {
+        config_id: tuple(Described(metric=one.metric, pair=_told(one)) for one in metrics)
         for config_id, metrics in zip(ids, called, strict=True)
     }
 
@@ -382,7 +417,7 @@ def kept_comparisons(
         if (key := _comparison_digest(plan, config_id, settings)) in made
     }
     return tuple(
-        known[one.config_id].model_copy(update={"name": one.name})
+        known[one.config_id].model_copy(update={"name": one.name, "described": one.described})
         if one.config_id in known and not one.problem
         else one
         for one in against

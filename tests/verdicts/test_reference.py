@@ -31,7 +31,7 @@ from isr_pipeline.verdicts.record import (
     Word,
     load_verdict,
 )
-from isr_pipeline.verdicts.reference import called_again
+from isr_pipeline.verdicts.reference import DESCRIBED, called_again
 from isr_pipeline.verdicts.stages import decide, stop_asked, why_not
 from isr_pipeline.worlds.columns import METRICS, values_of
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World, scaled
@@ -187,6 +187,21 @@ class TestWords:
         both = scaled(PRODUCE, 0.5, "lag-20s", "other")
         first, second = judge_night(world_of().write(NIGHT, alike_but(both))).against_reference
         assert first.difference(PRODUCE) == second.difference(PRODUCE)
+
+
+@pytest.mark.usefixtures("home")
+class TestDescribed:
+    """What is shown beside the tests."""
+
+    def test_counts_in_no_correction_and_has_no_word(self) -> None:
+        """However much it changes, what is tested is called as before."""
+        name = "leader_changes_per_partition_hour"
+        found = against(world_of(), scaled(PRODUCE, 0.5, "lag-20s"), some_of(name, 4.0, 60))
+        calm = against(world_of(), scaled(PRODUCE, 0.5, "lag-20s"))
+        assert found.differences == calm.differences
+        assert [one.metric for one in found.described] == [*DESCRIBED]
+        assert found.described[0].pair.after > found.described[0].pair.before == 0
+        assert {one.metric for one in found.differences}.isdisjoint(DESCRIBED)
 
 
 @pytest.mark.usefixtures("home")

@@ -198,7 +198,10 @@ def night_note(
 def _answers(verdict: NightVerdict, plan: Plan) -> list[str]:
     """A line a value that was asked, the best first."""
     best = best_first(one for one in verdict.against_reference if one.config_id in plan.asked)
-    lines = [f"* {one.name}: {differences.answer(one)}" for one in best[:ANSWERS_MAX]]
+    lines = [
+        f"* {one.name}: {'; '.join(filter(None, (differences.answer(one), beside)))}"
+        for one, beside in ((each, differences.described(each)) for each in best[:ANSWERS_MAX])
+    ]
     more = len(best) - ANSWERS_MAX
     return [*lines, *([f"* and {more} more: see the report"] if more > 0 else [])]
 
