@@ -26,6 +26,7 @@ from isr_pipeline.report.words import WORDS
 from isr_pipeline.verdicts import quantities, sentences
 from isr_pipeline.verdicts.record import Per, Status, Word
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
+from isr_pipeline.worlds.columns import METRICS
 
 HERE = Path(__file__).parent
 
@@ -75,6 +76,7 @@ def _environment() -> Environment:
         "colours": picture.COLOURS,
         "label": quantities.label,
         "meanings": WORDS,
+        "metrics": METRICS,
         "number": quantities.number,
         "packed_plotly": packed_plotly,
         "plain": quantities.plain,

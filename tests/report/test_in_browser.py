@@ -111,6 +111,17 @@ class TestReport:
             open_everything(page)
             assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
+    @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+    def test_a_picture_is_whole(
+        self, browser: Browser, long_names: Path, size: dict[str, int]
+    ) -> None:
+        """No cell is wider than its place, and no part of the table is out of sight."""
+        with opened(browser, long_names, size) as page:
+            assert page.locator("#answer .picture").bounding_box()
+            over = """(cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth + 1
+                || cell.getBoundingClientRect().right > innerWidth).length"""
+            assert page.eval_on_selector_all(".picture td, .picture th", over) == 0
+
     @pytest.mark.slow
     def test_long_names_fit_a_phone(self, browser: Browser, long_names: Path) -> None:
         """A cell that names a long key breaks; no line of text is wider than its box."""
