@@ -92,6 +92,7 @@ class Configuration(Strict):
         params: what MLflow shows; the same keys for all configurations of an experiment.
         is_grid: a grid point, matched with the baseline by its values instead of its name.
         why: what it is there for.
+        release: the release as it was asked for; empty: as ``cluster.release`` is called.
     """
 
     name: str
@@ -101,6 +102,7 @@ class Configuration(Strict):
     params: dict[str, Param]
     is_grid: bool
     why: str = ""
+    release: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,7 @@ def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
             params={key: resolved[one.name].get(key, "none") for key in shown_params},
             is_grid=one.is_grid,
             why=one.why,
+            release=experiment.releases.get(one.name, ""),
         )
         for one in written
     )

@@ -228,6 +228,8 @@ class Experiment(Strict):
         where: path of the file, for error lines; no part of the digest.
         cluster: the cluster file; ``profile``: the fault profile.
         simulated: how many of its partitions are simulated, in a sentence; empty: all.
+        releases: name of a candidate -> the release as the file has it, whose rules it runs under.
+            It is shown, and decides nothing.
     """
 
     name: str
@@ -244,6 +246,7 @@ class Experiment(Strict):
     budget: Budget = Budget()
     description: str = ""
     simulated: str = ""
+    releases: dict[str, str] = Field(default={})
 
     @property
     def source(self) -> DrawSource:
@@ -260,7 +263,7 @@ class Experiment(Strict):
     @property
     def digest(self) -> str:
         """SHA-256 of all that decides the tables: not the description, not the place."""
-        data = self.model_dump(mode="json", exclude={"where", "description"})
+        data = self.model_dump(mode="json", exclude={"where", "description", "releases"})
         del data["cluster"]["incidents"]  # the profile has them
         if not self.cluster.hourly_load:
             del data["cluster"]["hourly_load"]  # an older experiment is what it was
@@ -356,6 +359,7 @@ def load_experiment(name_or_path: str | Path, topics: Sequence[str] = ()) -> Exp
         profile=profile,
         budget=written.budget or Budget(),
         description=written.description,
+        releases=_releases(path),
     )
     healthy = parse_scenario(scenario_frame(experiment), cluster_where)
     check_kinds(cluster.incidents, profile.incidents, cluster_where, "incidents")
@@ -551,6 +555,17 @@ def _numbers(raw: Any, *names: str) -> dict[str, float]:
 
 
 # ---------------------------------------------------------------------------- places
+
+
+def _releases(path: Path) -> dict[str, str]:
+    """Candidate -> the release that it names, before a rule set stands in its place."""
+    written = validated(ExperimentFile, read_mapping(path), said_path(path))
+    return {
+        one.name: str(one.set["cluster.release"])
+        for group in written.groups
+        for one in group.candidates
+        if "cluster.release" in one.set
+    }
 
 
 def _raw(path: Path) -> dict[str, Any]:

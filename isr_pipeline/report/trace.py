@@ -129,7 +129,7 @@ def _about(scenario: Scenario) -> str:
     cluster = scenario.cluster
     return (
         f"A scenario of {scenario.horizon_ms / 1000:g} s for isr-pipeline, a simulator of Kafka's "
-        f"replication rules: {counted(len(cluster.brokers), 'broker')} of release "
+        f"replication rules: {counted(len(cluster.brokers), 'broker')} under the rules of Kafka "
         f"{cluster.release}, {counted(len(scenario.faults), 'fault')}"
     )
 

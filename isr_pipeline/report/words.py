@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isr_pipeline.base.files.words import shown
+from isr_pipeline.experiment.configurations import RELEASE
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.configurations import Configuration
@@ -49,14 +50,16 @@ def heading(one: Configuration) -> str:
 def differing(one: Configuration, reference: Configuration) -> dict[str, Any]:
     """Keys of a configuration whose values are not the reference's, with its own values.
 
-    A key that only the reference sets has the configuration's resolved value.
+    A key that only the reference sets has the configuration's resolved value; a release is called
+    as it was asked for.
     """
     mine, theirs = one.overrides, reference.overrides
-    return {
+    found = {
         key: mine.get(key, one.params.get(key, "its default"))
         for key in {**mine, **theirs}
         if mine.get(key) != theirs.get(key)
     }
+    return found | ({RELEASE: one.release} if one.release and RELEASE in found else {})
 
 
 def settings(one: Configuration, reference: Configuration) -> str:

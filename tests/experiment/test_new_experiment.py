@@ -18,6 +18,7 @@ from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import Candidate, Experiment, healthy_scenario, load_experiment
 from isr_pipeline.experiment.new_experiment import Answer, new_experiment
 from isr_pipeline.experiment.stages import Budget
+from isr_pipeline.report import words
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import apply, check_overrides
 from tests.approved import Approved
@@ -123,6 +124,15 @@ class TestSuccess:
         found = {one.name: one.params for one in configurations(load_experiment("q"))}
         assert found["release-4.1-finalised"]["cluster.release"] == "4.1+"
         assert found["release-4.0"]["cluster.release"] == "4.0"
+
+    def test_the_release_asked_for_is_the_one_shown(self) -> None:
+        """Not the range whose rules it has; the digest of an experiment does not see it."""
+        ask("release=4.1")
+        experiment = load_experiment("q")
+        today, *others = configurations(experiment)
+        asked = next(one for one in others if one.name == "release-4.1-finalised")
+        assert words.differing(asked, today)["cluster.release"] == "4.1"
+        assert experiment.model_copy(update={"releases": {}}).digest == experiment.digest
 
     def test_a_key_of_topics_stays_theirs(self) -> None:
         """The answer says for how many partitions."""
