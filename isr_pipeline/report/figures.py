@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from isr_pipeline.base.files.whole import write_whole
 from isr_pipeline.base.storage.places import Place, remove_tree
 from isr_pipeline.report.data import NightData, read_night
-from isr_pipeline.report.picture import Cell, Picture, picture
+from isr_pipeline.report.picture import SAME, Cell, Picture, picture
 from isr_pipeline.verdicts.quantities import FLAPS, OFFLINE, label
 from isr_pipeline.verdicts.record import Status, Word
 
@@ -104,7 +104,7 @@ def _heat(data: NightData, metric: str, title: str) -> Figure | None:
 
 def _forest(drawn: Picture, reference: str) -> Figure:
     """The picture of the page: a row a configuration, a column a metric."""
-    figure = _figure(2.4 + 2.2 * len(drawn.axes), 1.4 + 0.3 * len(drawn.rows))
+    figure = _figure(2.4 + 2.2 * len(drawn.axes), 1.4 + 0.42 * len(drawn.rows))
     grid = figure.subplots(1, len(drawn.axes), sharey=True, squeeze=False)
     for column, (axes, axis) in enumerate(zip(grid[0], drawn.axes, strict=True)):
         for place, row in enumerate(drawn.rows):
@@ -117,18 +117,22 @@ def _forest(drawn: Picture, reference: str) -> Figure:
         axes.spines[["top", "right"]].set_visible(False)
     names = [f"{row.name}\n{row.mark}" if row.mark else row.name for row in drawn.rows]
     grid[0][0].set_yticks(range(len(names)), names, fontsize=7)
-    grid[0][0].invert_yaxis()
+    grid[0][0].set_ylim(len(names) - 0.3, -0.6)
     title = f"Ratio to {reference}, with its interval; less is better, the best first"
     figure.suptitle(title, x=0.01, ha="left", color=INK)
     return figure
 
 
 def _mark(axes: Axes, place: int, cell: Cell | None) -> None:
-    """A cell's bar and its verdict, by colour and shape."""
-    if cell is None or cell.bar is None:
+    """A cell's bar, its verdict by colour and shape, and the two figures below."""
+    if cell is None or cell.ratio == SAME:
         return
     colour, shape = MARKS[cell.word]
+    said = f"{cell.word}: {cell.pair or cell.ratio}"
+    axes.text(0.0, place + 0.4, said, fontsize=6, color=colour)
     bar = cell.bar
+    if bar is None:
+        return
     axes.hlines(place, bar.low, bar.high, color=colour, lw=2)
     for end, is_open, arrow in ((bar.low, bar.is_low_open, "<"), (bar.high, bar.is_high_open, ">")):
         if is_open:
