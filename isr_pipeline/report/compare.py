@@ -57,6 +57,7 @@ from isr_pipeline.tables.pairs import (
     simulate_scenario,
 )
 from isr_pipeline.verdicts.comparison import PanelOutcomes
+from isr_pipeline.verdicts.exercised import not_exercised
 from isr_pipeline.verdicts.quantities import (
     OFFLINE,
     ONE_REPLICA,
@@ -462,6 +463,7 @@ def lines(found: Compared) -> list[str]:
         for name in ANSWERED
         if name in each and name not in marked
     ]
+    said += not_exercised(found.against)
     undecided = [one for one in each.values() if one.word is Word.UNDECIDED]
     decided_by = [one.decided_by for one in undecided if one.decided_by]
     if undecided:
@@ -472,7 +474,7 @@ def lines(found: Compared) -> list[str]:
 
 def _answer(one: Difference) -> str:
     if not one.differing:
-        return ", ".join(filter(None, ("the same in every scenario", differences.same(one))))
+        return ", ".join(filter(None, (differences.SAME, differences.same(one))))
     return f"{one.word}, {differences.size(one)}"
 
 

@@ -23,6 +23,7 @@ from plotly.offline import get_plotlyjs
 from isr_pipeline.report import charts, differences
 from isr_pipeline.report.names import breakable, with_short_names
 from isr_pipeline.verdicts import quantities, sentences
+from isr_pipeline.verdicts.exercised import not_exercised
 from isr_pipeline.verdicts.record import Per, Status
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
 
@@ -75,6 +76,7 @@ def _environment() -> Environment:
         "plain": quantities.plain,
         "reason": reason,
         "reason_of_metric": reason_of_metric,
+        "not_exercised": not_exercised,
         "sentence": differences.sentence,
         "figures_of": sentences.figures_of,
         "ratio": differences.ratio,

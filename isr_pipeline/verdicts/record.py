@@ -527,6 +527,20 @@ class Difference(_Beside):
     without_incident: Figures | None = None
 
 
+class Reached(_Record):
+    """How far the runs of two configurations came to a bound that they differ in.
+
+    Attributes:
+        key: of Kafka, with its bound in :mod:`isr_pipeline.verdicts.exercised`.
+        measure: the farthest that any run came; ``value``: the nearest of both values of the key.
+            Both in the unit of the measure's column.
+    """
+
+    key: str
+    measure: float
+    value: float
+
+
 class AgainstReference(_Record):
     """A configuration against the reference.
 
@@ -542,6 +556,8 @@ class AgainstReference(_Record):
         differences: of each metric; none where it could not be compared. Time under min ISR is left
             out where min.insync.replicas is another: the bar was moved.
         night: in which this very comparison was made, and kept; empty: tonight.
+        keys: what it sets otherwise than the reference.
+        reached: how far the runs came to the bounds in which both differ.
     """
 
     name: str
@@ -554,6 +570,8 @@ class AgainstReference(_Record):
     repair_after: Year | None = None
     differences: tuple[Difference, ...] = ()
     night: str = ""
+    keys: tuple[str, ...] = ()
+    reached: tuple[Reached, ...] = ()
 
     @property
     def is_open(self) -> bool:

@@ -19,16 +19,22 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.base.files.models import Strict, format_of
 from isr_pipeline.base.files.whole import write_whole
 from isr_pipeline.base.home import Home
-from isr_pipeline.experiment.configurations import MIN_ISR, lowered
+from isr_pipeline.experiment.configurations import (
+    MIN_ISR,
+    effective,
+    lowered,
+    resolved_params,
+)
 from isr_pipeline.experiment.file import healthy_scenario
 from isr_pipeline.kernels.source import kernel_of
 from isr_pipeline.scenarios.model import apply
 from isr_pipeline.verdicts.comparison import PanelOutcomes
+from isr_pipeline.verdicts.exercised import farther, reached
 from isr_pipeline.verdicts.looks import Look, call, size_of
 from isr_pipeline.verdicts.quantities import (
     ONE_REPLICA,
@@ -54,6 +60,8 @@ from isr_pipeline.verdicts.record import (
 from isr_pipeline.verdicts.years import until_healed, until_repaired, years
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from isr_pipeline.base.storage.places import Place
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.scenarios.profile import FaultProfile
@@ -92,11 +100,12 @@ def against_reference(
         if one is reference:
             continue
         moved = one.params.get(MIN_ISR) != reference.params.get(MIN_ISR)
+        laid_over = apply(healthy, one.overrides)
         found.append(
             AgainstReference(
                 name=one.name,
                 config_id=one.config_id,
-                weaker=lowered(apply(healthy, one.overrides), today),
+                weaker=lowered(laid_over, today),
                 problem="" if one.config_id in compared else "some of its pairs failed",
                 healed_before=healed.get(reference.config_id),
                 healed_after=healed.get(one.config_id),
@@ -107,9 +116,18 @@ def against_reference(
                     for each in compared.get(one.config_id, ())
                     if not (moved and each.metric == UNDER_MIN)
                 ),
+                keys=_differing(one.overrides, reference.overrides),
+                reached=reached(
+                    panel.select((reference.config_id, one.config_id)),
+                    (effective(resolved_params(today)), effective(resolved_params(laid_over))),
+                ),
             )
         )
     return tuple(found)
+
+
+def _differing(mine: Mapping[str, Any], its: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(key for key in {**its, **mine} if mine.get(key) != its.get(key))
 
 
 def _usable(panel: PanelOutcomes) -> list[str]:
@@ -150,7 +168,14 @@ def called_again(
     here = look.settings(settings, kept)
     seen = _compared(panel, ids, plan.reference_id, here, plan.definition.profile, look.share)
     return tuple(
-        one.model_copy(update={"differences": _again(one, seen[one.config_id])})
+        one.model_copy(
+            update={
+                "differences": _again(one, seen[one.config_id]),
+                "reached": farther(
+                    one.reached, panel.select((plan.reference_id, one.config_id))
+                ),
+            }
+        )
         if one.config_id in seen
         else one
         for one in against
