@@ -64,6 +64,7 @@ class ClusterFile(Strict):
         cluster: as in a scenario; ``topics``, ``config``, ``rules``, ``service`` likewise.
         hourly_load: factors of all produce rates by the hour of the day.
         incidents: kind -> how many a year were counted in it, here or by the experiment.
+        assumed_records_per_s: rate of partitions of which nobody gave any; None: all are given.
     """
 
     description: Words = ""
@@ -74,6 +75,7 @@ class ClusterFile(Strict):
     service: Plain = Field(default={})
     hourly_load: HourlyLoad = ()
     incidents: Counts = Field(default={})
+    assumed_records_per_s: float | None = None
 
 
 class Candidate(Strict):
@@ -262,6 +264,7 @@ class Experiment(Strict):
         """SHA-256 of all that decides the tables: not the description, not the place."""
         data = self.model_dump(mode="json", exclude={"where", "description"})
         del data["cluster"]["incidents"]  # the profile has them
+        del data["cluster"]["assumed_records_per_s"]  # the topics have it
         if not self.cluster.hourly_load:
             del data["cluster"]["hourly_load"]  # an older experiment is what it was
         for stratum in data["profile"]["strata"].values():

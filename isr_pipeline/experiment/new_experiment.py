@@ -34,6 +34,7 @@ from isr_pipeline.experiment.file import (
     standing_cluster,
 )
 from isr_pipeline.experiment.keys import own_values, seconds_asked, short_of_replicas
+from isr_pipeline.experiment.not_modelled import limits
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.incidents import Incident, told
 from isr_pipeline.scenarios.model import TOPICS, Scenario, Topic, scenario_from_json
@@ -155,6 +156,7 @@ def new_experiment(
         *(line for one in advised for line in advice.in_part[one.name]),
         *own_values(today, [one.set for one in (*asked, *advised)]),
         *_doubts(today, [one.set for one in asked]),
+        *limits(experiment),
         *(f"for the first answer {one}" for one in first),
         _takes(pair_s, whole_s, count, size),
         f"answer: isr-pipeline night run --experiment {name}",

@@ -44,6 +44,7 @@ from isr_pipeline.experiment.keys import (
     why_not,
 )
 from isr_pipeline.experiment.new_experiment import HORIZON_MS, SEED, WARMUP_MS
+from isr_pipeline.experiment.not_modelled import left_out
 from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.report import differences
@@ -57,7 +58,7 @@ from isr_pipeline.tables.pairs import (
     simulate_scenario,
 )
 from isr_pipeline.verdicts.comparison import PanelOutcomes
-from isr_pipeline.verdicts.exercised import not_exercised
+from isr_pipeline.verdicts.exercised import at_rates, not_exercised
 from isr_pipeline.verdicts.quantities import (
     OFFLINE,
     ONE_REPLICA,
@@ -312,6 +313,7 @@ def _notes(plan: Plan) -> tuple[str, ...]:
         *unread_overrides(today, asked),
         *own_values(today, asked.values()),
         *short_of_replicas(today, asked.values()),
+        *left_out(plan.definition),
     )
 
 
@@ -455,7 +457,8 @@ def lines(found: Compared) -> list[str]:
     """The answer: what becomes of records, then of producers, then what is still open."""
     each = {one.metric: one for one in found.against.differences}
     scenarios = counted(found.scenarios, "scenario")
-    said = [f"B ({found.b}) against A ({found.a}), {scenarios} of the cluster {found.cluster}:"]
+    said = [f"B ({found.b}) against A ({found.a}), {scenarios} of the cluster {found.cluster}"]
+    said[0] += f"{at_rates(found.against)}:"
     said += [found.mark] if found.mark else []
     marked = differences.PROMISED if found.mark else ()
     said += [

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from isr_pipeline.verdicts import sentences
-from isr_pipeline.verdicts.exercised import not_exercised
+from isr_pipeline.verdicts.exercised import at_rates, not_exercised
 from isr_pipeline.verdicts.quantities import (
     ONE_REPLICA,
     UNCLEAN,
@@ -53,7 +53,7 @@ def sentence(one: AgainstReference, called: Called = str) -> str:
         return f"not compared: {one.problem}"
     told = [*([promise(one, called)] if one.weaker else []), *effects(one, called)]
     if not any(each.differing for each in one.differences):
-        told.append(SAME)
+        told.append(SAME + at_rates(one))
     told += not_exercised(one)
     kept = [f"as compared in night {one.night}"] if one.night else []
     return "; ".join([*told, *kept])

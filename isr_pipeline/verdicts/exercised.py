@@ -31,6 +31,7 @@ class Bound:
         value_in: how much of the key's value makes one of the column.
         is_floor: reached by what is less, not by what is more.
         happens: metric of what happens at the bound, however far the measure came.
+        of_load: more of it comes with more records a second.
     """
 
     measure: str
@@ -39,6 +40,7 @@ class Bound:
     unit_in: float = 1.0
     is_floor: bool = False
     happens: str = ""
+    of_load: bool = False
 
     def is_reached(self, measure: float, value: float) -> bool:
         """Whether a run that came so far came to a value of the key."""
@@ -49,9 +51,11 @@ _SILENCE = Bound("longest_silence_ms", "longest silence of a broker", "s", 1000)
 _ISR = Bound("least_isr", "smallest ISR", "replicas", is_floor=True)
 
 BOUNDS: Mapping[str, Bound] = {
-    "replica.fetch.max.bytes": Bound("largest_read_bytes", "largest fetch", "MiB", MIB),
+    "replica.fetch.max.bytes": Bound(
+        "largest_read_bytes", "largest fetch", "MiB", MIB, of_load=True
+    ),
     "replica.fetch.response.max.bytes": Bound(
-        "largest_response_bytes", "largest fetch response", "MiB", MIB
+        "largest_response_bytes", "largest fetch response", "MiB", MIB, of_load=True
     ),
     "replica.lag.time.max.ms": Bound(  # a commit waits for the member of the ISR that lags most
         "commit_latency_max_ms",
@@ -62,7 +66,9 @@ BOUNDS: Mapping[str, Bound] = {
     ),
     "broker.session.timeout.ms": _SILENCE,
     "zookeeper.session.timeout.ms": _SILENCE,
-    "queued.max.requests": Bound("longest_queue", "longest request queue", "requests"),
+    "queued.max.requests": Bound(
+        "longest_queue", "longest request queue", "requests", of_load=True
+    ),
     "request.timeout.ms": Bound("longest_produce_ms", "longest produce", "s", 1000),
     "min.insync.replicas": _ISR,
 }
@@ -119,7 +125,14 @@ def not_exercised(one: AgainstReference) -> Iterator[str]:
         bound = BOUNDS.get(each.key)
         if bound is None or bound.is_reached(each.measure, each.value):
             continue
-        yield f"{each.key} not exercised: {bound.words} {_near(bound, each)}"
+        rates = at_rates(one) if bound.of_load else ""
+        yield f"{each.key} not exercised: {bound.words} {_near(bound, each)}{rates}"
+
+
+def at_rates(one: AgainstReference) -> str:
+    """`` at 10 records/s a partition, which nobody gave``; empty where the rates are given."""
+    rate = one.assumed_records_per_s
+    return "" if rate is None else f" at {rate:g} records/s a partition, which nobody gave"
 
 
 def _near(bound: Bound, one: Reached) -> str:

@@ -123,6 +123,9 @@ class Per(StrEnum):
     YEAR = "a year"
     """All incidents of a year, or those of a stratum."""
 
+    ACKNOWLEDGED = "% of acknowledged records"
+    """A year's records, of those that the reference acknowledges in its incidents."""
+
     TYPICAL = "in a typical scenario"
     """The geometric mean of a latency with its floor."""
 
@@ -558,6 +561,7 @@ class AgainstReference(_Record):
         night: in which this very comparison was made, and kept; empty: tonight.
         keys: what it sets otherwise than the reference.
         reached: how far the runs came to the bounds in which both differ.
+        assumed_records_per_s: rate of partitions of which nobody gave any; None: all are given.
     """
 
     name: str
@@ -572,6 +576,7 @@ class AgainstReference(_Record):
     night: str = ""
     keys: tuple[str, ...] = ()
     reached: tuple[Reached, ...] = ()
+    assumed_records_per_s: float | None = None
 
     @property
     def is_open(self) -> bool:

@@ -33,6 +33,7 @@ from isr_pipeline.experiment.configurations import (
 from isr_pipeline.experiment.file import healthy_scenario
 from isr_pipeline.kernels.source import kernel_of
 from isr_pipeline.scenarios.model import apply
+from isr_pipeline.verdicts.acknowledged import as_shares
 from isr_pipeline.verdicts.comparison import PanelOutcomes
 from isr_pipeline.verdicts.exercised import farther, reached
 from isr_pipeline.verdicts.looks import Look, call, size_of
@@ -111,11 +112,16 @@ def against_reference(
                 healed_after=healed.get(one.config_id),
                 repair_before=repair.get(reference.config_id),
                 repair_after=repair.get(one.config_id),
-                differences=tuple(
-                    each
-                    for each in compared.get(one.config_id, ())
-                    if not (moved and each.metric == UNDER_MIN)
+                differences=_of_records(
+                    plan,
+                    panel,
+                    tuple(
+                        each
+                        for each in compared.get(one.config_id, ())
+                        if not (moved and each.metric == UNDER_MIN)
+                    ),
                 ),
+                assumed_records_per_s=plan.definition.cluster.assumed_records_per_s,
                 keys=_differing(one.overrides, reference.overrides),
                 reached=reached(
                     panel.select((reference.config_id, one.config_id)),
@@ -124,6 +130,15 @@ def against_reference(
             )
         )
     return tuple(found)
+
+
+def _of_records(
+    plan: Plan, panel: PanelOutcomes, found: tuple[Difference, ...]
+) -> tuple[Difference, ...]:
+    """Counts of records as shares, where nobody gave the rates that they grow with."""
+    if plan.definition.cluster.assumed_records_per_s is None:
+        return found
+    return as_shares(found, panel.select((plan.reference_id,)), plan.definition.profile)
 
 
 def _differing(mine: Mapping[str, Any], its: Mapping[str, Any]) -> tuple[str, ...]:
@@ -166,7 +181,8 @@ def called_again(
     if plan.reference_id not in usable:
         return against
     here = look.settings(settings, kept)
-    seen = _compared(panel, ids, plan.reference_id, here, plan.definition.profile, look.share)
+    compared = _compared(panel, ids, plan.reference_id, here, plan.definition.profile, look.share)
+    seen = {config_id: _of_records(plan, panel, one) for config_id, one in compared.items()}
     return tuple(
         one.model_copy(
             update={
