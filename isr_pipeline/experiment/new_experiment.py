@@ -155,8 +155,7 @@ def new_experiment(
         *(f"{one}; left out" for one in (*found.left_out, *advice.left_out)),
         *(line for one in advised for line in advice.in_part[one.name]),
         *own_values(today, [one.set for one in (*asked, *advised)]),
-        *_doubts(today, [one.set for one in asked]),
-        *limits(experiment),
+        *_doubts(today, [one.set for one in asked], experiment),
         *(f"for the first answer {one}" for one in first),
         _takes(pair_s, whole_s, count, size),
         f"answer: isr-pipeline night run --experiment {name}",
@@ -330,9 +329,12 @@ def _compared(
         yield f"incidents a year: {told(incidents, counts)}"
 
 
-def _doubts(today: Scenario, asked: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _doubts(
+    today: Scenario, asked: Sequence[Mapping[str, Any]], experiment: Experiment
+) -> Iterator[str]:
     yield from short_of_replicas(today, asked)
     yield from seconds_asked(today, asked)
+    yield from limits(experiment)
 
 
 def _nothing(left_out: Sequence[str]) -> str:

@@ -39,9 +39,7 @@ def as_shares(
     if year is None or not year.value:
         return tuple(differences)
     factor = 100.0 / year.value
-    return tuple(
-        _difference(one, factor) if one.metric in RECORDS else one for one in differences
-    )
+    return tuple(_difference(one, factor) if one.metric in RECORDS else one for one in differences)
 
 
 def _difference(one: Difference, factor: float) -> Difference:

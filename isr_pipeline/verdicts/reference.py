@@ -187,9 +187,7 @@ def called_again(
         one.model_copy(
             update={
                 "differences": _again(one, seen[one.config_id]),
-                "reached": farther(
-                    one.reached, panel.select((plan.reference_id, one.config_id))
-                ),
+                "reached": farther(one.reached, panel.select((plan.reference_id, one.config_id))),
             }
         )
         if one.config_id in seen
