@@ -497,7 +497,9 @@ def experiment_new(
         for option, given in with_ask.items():
             if given:
                 raise InputError("experiment new", option, given, "only together with --ask")
-        _propose(cluster, faults, as_json=as_json)
+        from isr_pipeline.experiment.questions import proposed  # noqa: PLC0415
+
+        _print_commands(proposed(cluster, faults, DEFAULT_FAULTS), as_json=as_json)
         return
     _check_home()
     from isr_pipeline.base.progress import stages  # noqa: PLC0415
@@ -523,11 +525,8 @@ def experiment_new(
     _say(f"written to {answer.file}")
 
 
-def _propose(cluster: str, faults: str, *, as_json: bool) -> None:
-    """Print the commands that a cluster's own values suggest, each with its reason."""
-    from isr_pipeline.experiment.questions import proposed  # noqa: PLC0415
-
-    commands = proposed(cluster, faults, DEFAULT_FAULTS)
+def _print_commands(commands: list[tuple[str, str]], *, as_json: bool) -> None:
+    """Print commands, each with its reason."""
     if as_json:
         _print_json([{"why": why, "command": command} for why, command in commands])
         return
@@ -631,12 +630,13 @@ def cluster_show(
 def cluster_scenarios(
     cluster: Annotated[str, typer.Argument(metavar="NAME", autocompletion=completing.clusters)],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to.")] = Path(),
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Write four situations for a cluster: a pause, a rolling restart, a death, a zone cut off."""
     from isr_pipeline.experiment.questions import scenarios  # noqa: PLC0415
 
-    for line in scenarios(cluster, out):
-        _say(line)
+    _print_commands(scenarios(cluster, out), as_json=as_json)
 
 
 @app.command(rich_help_panel=ASK)

@@ -95,7 +95,7 @@ def proposed(cluster: str, faults: str, default_faults: str) -> list[tuple[str, 
     return [(one.why, one.command(cluster, named)) for one in found]
 
 
-def scenarios(cluster: str, folder: Path) -> Iterator[str]:
+def scenarios(cluster: str, folder: Path) -> list[tuple[str, str]]:
     """Write the situations of a cluster; see :func:`isr_pipeline.scenarios.situations.write_all`.
 
     Args:

@@ -16,7 +16,7 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,6 +103,16 @@ POINTS = 8
 
 PER_POINT = 24
 """Scenarios of each length, the same but for it."""
+
+ABOUT: Mapping[str, str] = {
+    "broker.session.timeout.ms": "pause",
+    "zookeeper.session.timeout.ms": "pause",
+    "replica.lag.time.max.ms": "read_stall",
+}
+"""Key -> the pattern whose length it is about: shorter ones end unnoticed, longer ones do not."""
+
+AROUND = (0.5, 2.0)
+"""Lengths of such a curve: from half the smaller value to twice the larger."""
 
 WRITTEN = "KEY=VALUE, release=NUMBER or rules=NAME, with commas between several; or today"
 
@@ -371,11 +381,61 @@ def _mostly(panel: PanelOutcomes, metric: str) -> Mostly:
 def _curves(
     plan: Plan, against: AgainstReference, mostly: dict[str, Mostly], simulate: Simulate
 ) -> Iterator[Curve]:
-    """The curve of each metric that has one."""
-    for metric in _told_over_lengths(against):
+    """The curve of each metric that has one: over the length that the key is about, if any."""
+    metrics = _told_over_lengths(against)
+    around = _around(plan)
+    if around is not None:
+        curves = [*around.curves(plan, metrics or [PRODUCE], simulate)]
+        if curves or not metrics:
+            yield from curves
+            return
+    for metric in metrics:
         curve = _curve(plan.definition, metric, mostly[metric], plan.configurations, simulate)
         if curve is not None:
             yield curve
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """The lengths that a key is about: a pause around a session."""
+
+    stratum: str
+    pattern: str
+    parameter: str
+    lengths: tuple[int, ...]
+
+    def curves(self, plan: Plan, metrics: Sequence[str], simulate: Simulate) -> Iterator[Curve]:
+        """Of each metric that the incident has; of produce beside them, which every one may be."""
+        alone = [
+            _alone(plan.definition, self.stratum, self.pattern, {self.parameter: one})
+            for one in self.lengths
+        ]
+        what = f"lengths of a {_in_words(self.pattern)}"
+        panels = _panels(alone, plan.configurations, simulate, what)
+        for metric in dict.fromkeys((*metrics, PRODUCE)):
+            means = [panel.natural(metric).mean(axis=0) for panel in panels]
+            if np.any(means):
+                yield Curve(metric, self.pattern, _points(self.lengths, means))
+
+
+def _around(plan: Plan) -> _Around | None:
+    """The lengths around the values of the one key that both sides set differently, if it has any.
+
+    None too where the profile does not draw such an incident.
+    """
+    profile = plan.definition.profile
+    sides = [one.params for one in plan.configurations]
+    keys = [key for key in ABOUT if len({str(one[key]) for one in sides if key in one}) > 1]
+    if len(keys) != 1:
+        return None
+    pattern = ABOUT[keys[0]]
+    strata = [name for name, one in profile.strata.items() if pattern in one.patterns]
+    if not strata:
+        return None
+    values = [float(one[keys[0]]) for one in sides]
+    low, high = AROUND[0] * min(values), min(AROUND[1] * max(values), plan.definition.horizon_ms)
+    lengths = _spread(low, high)
+    return _Around(strata[0], pattern, f"{pattern}.duration_ms", tuple(lengths))
 
 
 def _told_over_lengths(against: AgainstReference) -> list[str]:
@@ -417,8 +477,11 @@ def _curve(
     alone = [_alone(experiment, mostly.stratum, incident, {parameter: one}) for one in lengths]
     panels = _panels(alone, configurations, simulate, f"lengths of a {_in_words(incident)}")
     means = [panel.natural(metric).mean(axis=0) for panel in panels]
-    points = (Point(one, float(a), float(b)) for one, (a, b) in zip(lengths, means, strict=True))
-    return Curve(metric, incident, tuple(points))
+    return Curve(metric, incident, _points(lengths, means))
+
+
+def _points(lengths: Sequence[int], means: Sequence[Sequence[float]]) -> tuple[Point, ...]:
+    return tuple(Point(one, float(a), float(b)) for one, (a, b) in zip(lengths, means, strict=True))
 
 
 def _with_length(profile: FaultProfile, mostly: Mostly) -> tuple[str, str]:
@@ -436,6 +499,10 @@ def _lengths(experiment: Experiment, parameter: str, stratum: str) -> list[int]:
     profile = experiment.profile
     drawn = profile.parameters.get(parameter) or profile.parameters_in(stratum)[parameter]
     low, high = max(drawn.ends[0], 1.0), min(drawn.ends[1], experiment.horizon_ms)
+    return _spread(low, high)
+
+
+def _spread(low: float, high: float) -> list[int]:
     return sorted({round(one) for one in np.geomspace(low, max(low, high), POINTS)})
 
 
@@ -544,7 +611,14 @@ def _curve_lines(found: Compared) -> Iterator[str]:
         yield ""
         yield from _markdown(
             (incident, f"A: {found.a}", f"B: {found.b}"),
-            [(f"{one.length_ms / 1000:.3g} s", plain(one.a), plain(one.b)) for one in curve.points],
+            [
+                (
+                    f"{one.length_ms / 1000:.3g} s",
+                    plain(one.a),
+                    "the same" if one.a == one.b else plain(one.b),
+                )
+                for one in curve.points
+            ],
         )
 
 

@@ -8,7 +8,7 @@ writes the same for a cluster file.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -164,7 +164,7 @@ SITUATIONS: Mapping[str, Situation] = {
 """Name of the file -> what happens in it."""
 
 
-def write_all(cluster: Scenario, file: Path, folder: Path) -> Iterator[str]:
+def write_all(cluster: Scenario, file: Path, folder: Path) -> list[tuple[str, str]]:
     """Write each situation as a scenario of a cluster file.
 
     Args:
@@ -172,8 +172,8 @@ def write_all(cluster: Scenario, file: Path, folder: Path) -> Iterator[str]:
         file: the cluster's, which the scenarios name.
         folder: where they are written; it is made.
 
-    Yields:
-        a command for each, that simulates it with a setting of another value.
+    Returns:
+        what happens in each, and a command that simulates it with a setting of another value.
 
     Raises:
         InputError: a file is there already, or cannot be written.
@@ -185,9 +185,10 @@ def write_all(cluster: Scenario, file: Path, folder: Path) -> Iterator[str]:
     named = os.path.relpath(file, folder)
     for name, path in paths.items():
         write_asked(path, text(name, cluster, path.stem, f" {{file: {named}}}"), "--out")
-    for name, path in paths.items():
-        yield f"# {SITUATIONS[name].words}"
-        yield f"isr-pipeline simulate {path} --set {SITUATIONS[name].asks}"
+    return [
+        (one.words, f"isr-pipeline simulate {paths[name]} --set {one.asks}")
+        for name, one in SITUATIONS.items()
+    ]
 
 
 def text(name: str, cluster: Scenario, scenario_id: str, named: str) -> str:

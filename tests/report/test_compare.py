@@ -165,6 +165,40 @@ class TestCurve:
         ).against
         assert comparing._told_over_lengths(against) == [UNDER_MIN]
 
+    @pytest.mark.parametrize(
+        ("key", "pattern", "ends"),
+        [
+            ("broker.session.timeout.ms", "pause", (4_500, 36_000)),
+            (LAG, "read_stall", (4_500, 36_000)),
+        ],
+    )
+    def test_around_the_key(self, key: str, pattern: str, ends: tuple[int, int]) -> None:
+        """A key of a limit is asked about what is shorter and what is longer than it."""
+        plan = comparing._plan(f"{key}=9000", f"{key}=18000", "tiny", "nightly", SCENARIOS, ())
+        around = comparing._around(plan)
+        assert around is not None
+        assert (around.pattern, around.lengths[0], around.lengths[-1]) == (pattern, *ends)
+        assert len(around.lengths) == comparing.POINTS
+
+    @pytest.mark.parametrize(
+        ("b", "faults"),
+        [
+            ("num.replica.fetchers=4", "nightly"),
+            (f"{LAG}=9000,broker.session.timeout.ms=18000", "nightly"),
+            ("broker.session.timeout.ms=18000", "stuck-reads"),
+        ],
+    )
+    def test_around_no_key(self, b: str, faults: str) -> None:
+        """A key without a length, two keys, or faults without such an incident."""
+        plan = comparing._plan("today", b, "tiny", faults, SCENARIOS, ())
+        assert comparing._around(plan) is None
+
+    def test_equal_points(self) -> None:
+        """What both have alike is called so."""
+        curve = Curve(PRODUCE, "pause", (Point(1000, 0.5, 0.5), Point(24_000, 12.0, 30.25)))
+        said = table(found(difference(PRODUCE, Word.WORSE), curves=(curve,)))
+        assert said[-2:] == ["| 1 s | 0.5 | the same |", "| 24 s | 12 | 30.2 |"]
+
     def test_told_in_the_total(self, approved: Approved) -> None:
         """Each length has what one incident costs."""
         curve = Curve(PRODUCE, "read_stall", (Point(1000, 0.0, 0.5), Point(24_000, 12.0, 30.25)))

@@ -85,7 +85,7 @@ class TestCommand:
 
     def test_files_that_can_be_simulated(self, tmp_path: Path, approved: Approved) -> None:
         """Six lines and the faults, and a command for each."""
-        said = "\n".join(scenarios("demo", tmp_path / "new"))
+        said = "\n".join(line for both in scenarios("demo", tmp_path / "new") for line in both)
         approved(said.replace(str(tmp_path), "FOLDER"))
         for name in SITUATIONS:
             file = tmp_path / "new" / f"demo-{name}.yaml"
@@ -96,6 +96,6 @@ class TestCommand:
         mine = tmp_path / "demo-leader-dies.yaml"
         mine.write_text("mine")
         with pytest.raises(InputError) as refused:
-            list(scenarios("demo", tmp_path))
+            scenarios("demo", tmp_path)
         assert [*tmp_path.iterdir()] == [mine]
         assert refused.value.allowed == "a folder without it"
