@@ -126,8 +126,8 @@ Incidents = Annotated[
     list[str] | None,
     typer.Option(
         "--incidents",
-        metavar="KIND=N,...",
-        help="How many a year you counted, such as crash=4; the others stay estimates.",
+        metavar="KIND=N[:LENGTHS],...",
+        help="How many a year you counted, and how long: crash=4,pause=365:5s-15s.",
     ),
 ]
 Topics = Annotated[

@@ -27,16 +27,17 @@ from isr_pipeline.experiment.combinations import TODAY, combined, distinct, sett
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import (
     NAME,
+    AskedIncidents,
     Candidate,
     Experiment,
-    counted_incidents,
+    asked_incidents,
     load_experiment,
     standing_cluster,
 )
 from isr_pipeline.experiment.keys import own_values, seconds_asked, short_of_replicas
 from isr_pipeline.experiment.not_modelled import limits
 from isr_pipeline.scenarios.generator import draw_scenario
-from isr_pipeline.scenarios.incidents import Incident, told
+from isr_pipeline.scenarios.incidents import told
 from isr_pipeline.scenarios.model import TOPICS, Scenario, Topic, scenario_from_json
 from isr_pipeline.worlds.run import run
 
@@ -120,8 +121,8 @@ def new_experiment(
         Refused: everything that is asked does the same as today; the text says why.
     """
     path = _place(name)
-    counts, kinds = counted_incidents("experiment new", faults, incidents)
-    text = partial(_text, cluster, faults, counts)
+    incidents_asked = asked_incidents("experiment new", faults, incidents)
+    text = partial(_text, cluster, faults, incidents_asked)
     say("reading the cluster")
     today = standing_cluster(cluster)
     say("telling configurations apart")
@@ -151,7 +152,7 @@ def new_experiment(
     write_whole(path, written)
     names = (TODAY, *(one.name for one in (*asked, *advised)))
     lines = [
-        *_compared(today, asked, advised, kinds, counts),
+        *_compared(today, asked, advised, incidents_asked),
         *(f"{one}; left out" for one in (*found.left_out, *advice.left_out)),
         *(line for one in advised for line in advice.in_part[one.name]),
         *own_values(today, [one.set for one in (*asked, *advised)]),
@@ -273,7 +274,7 @@ def _minutes(pair_s: float, count: int, size: int) -> str:
 def _text(
     cluster: str,
     faults: str,
-    counts: Mapping[str, float],
+    incidents: AskedIncidents,
     asked: Sequence[Candidate],
     advised: Sequence[Candidate],
     size: _Size,
@@ -284,7 +285,8 @@ def _text(
         f"cluster: {flow(cluster)}",
         *([f"topics: {flow(size.topics)}"] if size.topics else []),
         f"faults: {flow(faults)}",
-        *([f"incidents: {flow(counts)}"] if counts else []),
+        *([f"incidents: {flow(incidents.counts)}"] if incidents.counts else []),
+        *([f"lengths_ms: {flow(incidents.lengths_ms)}"] if incidents.lengths_ms else []),
         f"horizon_ms: {HORIZON_MS}",
         f"warmup_ms: {WARMUP_MS}",
         f"panels: {{regression: {size.scenarios}, confirm: {size.scenarios}}}",
@@ -311,8 +313,7 @@ def _compared(
     today: Scenario,
     asked: Sequence[Candidate],
     advised: Sequence[Candidate],
-    incidents: Mapping[str, Incident],
-    counts: Mapping[str, float],
+    incidents: AskedIncidents,
 ) -> Iterator[str]:
     """Say what will be compared: what was asked by its name, what sets what, in which year."""
     count = 1 + len(asked) + len(advised)
@@ -325,8 +326,8 @@ def _compared(
         yield f"  {one.name}{f': {one.why}' if one.why else ''}"
     for one in advised:
         yield f"  {one.name}: {settings_of(one.set)}"
-    if incidents:
-        yield f"incidents a year: {told(incidents, counts)}"
+    if incidents.kinds:
+        yield f"incidents a year: {told(incidents.kinds, incidents.counts)}"
 
 
 def _doubts(

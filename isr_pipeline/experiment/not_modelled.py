@@ -12,6 +12,7 @@ from pathlib import Path
 from isr_pipeline.base.files.models import Strict, validated
 from isr_pipeline.base.files.reading import read_mapping
 from isr_pipeline.experiment.file import Experiment
+from isr_pipeline.scenarios.lengths import lengths_told
 
 _FILE = Path(__file__).with_name("not_modelled.yaml")
 
@@ -54,10 +55,10 @@ def touching(keys: Iterable[str], incidents: Collection[str] = ()) -> Iterator[s
 
 
 def limits(experiment: Experiment) -> list[str]:
-    """What a reader of an answer has to know: rates that nobody gave, and what is left out."""
+    """What a reader of an answer has to know: lengths and rates of its own, what is left out."""
     rate = experiment.cluster.assumed_records_per_s
     given = [] if rate is None else [f"nobody gave rates: each partition has {rate:g} records/s"]
-    return [*given, *left_out(experiment)]
+    return [*lengths_told(experiment.lengths_ms), *given, *left_out(experiment)]
 
 
 def left_out(experiment: Experiment) -> Iterator[str]:

@@ -32,8 +32,9 @@ from isr_pipeline.base.progress import Progress
 from isr_pipeline.experiment.combinations import TODAY, read_release
 from isr_pipeline.experiment.configurations import RELEASE, effects_of
 from isr_pipeline.experiment.file import (
+    AskedIncidents,
     Panels,
-    counted_incidents,
+    asked_incidents,
     healthy_scenario,
     standing_cluster,
 )
@@ -50,6 +51,7 @@ from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.report import differences
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.incidents import told
+from isr_pipeline.scenarios.lengths import lengths_told
 from isr_pipeline.scenarios.model import Scenario, apply, check, check_overrides
 from isr_pipeline.scenarios.patterns import PATTERNS
 from isr_pipeline.scenarios.profile import LENGTHS, Distribution, FaultProfile, Stratum
@@ -254,12 +256,12 @@ def _plan(
 ) -> Plan:
     """Plan it as a night would: an experiment of A, the reference, and B."""
     today = standing_cluster(cluster, "compare", "--cluster")
-    counts, _ = counted_incidents("compare", faults, incidents)
+    ours = asked_incidents("compare", faults, incidents)
     asked = {"a": _asked(a, "A", today), "b": _asked(b, "B", today)}
     _check_differ(asked["a"], asked["b"], b, today)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "compare.yaml"
-        file.write_text(_experiment(cluster, faults, counts, asked), encoding="utf-8")
+        file.write_text(_experiment(cluster, faults, ours, asked), encoding="utf-8")
         try:
             return make_plan(file, NIGHT, scenarios)
         except InputError as error:  # all but the panel's size was checked before
@@ -267,7 +269,7 @@ def _plan(
 
 
 def _experiment(
-    cluster: str, faults: str, counts: dict[str, float], asked: dict[str, dict[str, Any]]
+    cluster: str, faults: str, incidents: AskedIncidents, asked: dict[str, dict[str, Any]]
 ) -> str:
     """The experiment file of the question; its panel is that of ``experiment new``."""
     candidates = [{"name": name, "set": overrides} for name, overrides in asked.items()]
@@ -275,7 +277,8 @@ def _experiment(
         "seed": SEED,
         "cluster": cluster,
         "faults": faults,
-        "incidents": counts,
+        "incidents": incidents.counts,
+        "lengths_ms": incidents.lengths_ms,
         "horizon_ms": HORIZON_MS,
         "warmup_ms": WARMUP_MS,
         "panels": {"regression": SCENARIOS, "confirm": SCENARIOS},
@@ -323,6 +326,7 @@ def _notes(plan: Plan) -> tuple[str, ...]:
         *unread_overrides(today, asked),
         *own_values(today, asked.values()),
         *short_of_replicas(today, asked.values()),
+        *lengths_told(plan.definition.lengths_ms),
         *left_out(plan.definition),
     )
 

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.cli import app
+from isr_pipeline.experiment.file import AskedIncidents
 from isr_pipeline.experiment.plan import make_plan
 from isr_pipeline.report import compare as comparing
 from isr_pipeline.report.compare import Compared, Curve, Mostly, Point, compare, lines, table
@@ -82,7 +83,7 @@ class TestAsANight:
         """Every metric has the word, the ratio and the interval that the report would have."""
         file = tmp_path / "same.yaml"
         sides = {"a": {LAG: 3000}, "b": {LAG: 9000}}
-        file.write_text(comparing._experiment("tiny", "smoke", {}, sides))
+        file.write_text(comparing._experiment("tiny", "smoke", AskedIncidents({}, {}, {}), sides))
         plan = make_plan(file, "2026-11-26", SCENARIOS)
         drawn = list(draw_panel(plan.definition.source, "regression"))
         outcomes = [simulate_scenario((one, plan.configurations)) for one in drawn]
