@@ -48,6 +48,7 @@ from isr_pipeline.experiment.new_experiment import HORIZON_MS, SEED, WARMUP_MS
 from isr_pipeline.experiment.not_modelled import left_out
 from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.kafka.broker_config import KEYS
+from isr_pipeline.kafka.own_rules import narrower
 from isr_pipeline.report import differences
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.incidents import told
@@ -169,6 +170,8 @@ class Compared:
         mostly: metric -> where its difference comes from, where there is one.
         curves: of a metric that is worse and of one that is better, or else of one that differs,
             where their incidents have lengths.
+        narrower: a switch of B one step narrower, which was simulated beside it; often empty.
+        no_wider: metrics in which B does the same as that in every scenario.
         notes: what else a reader has to know, a sentence each.
         code_version: of the code that compared.
     """
@@ -184,6 +187,8 @@ class Compared:
     curves: tuple[Curve, ...]
     notes: tuple[str, ...]
     code_version: str
+    narrower: str = ""
+    no_wider: tuple[str, ...] = ()
 
     @property
     def mark(self) -> str:
@@ -227,7 +232,10 @@ def compare(
     with contextlib.redirect_stdout(sys.stderr):
         ready.compile_kernel()
     with processes(cores or len(os.sched_getaffinity(0))) as simulate:
-        (panel,) = _panels([plan.definition], plan.configurations, simulate, "scenarios")
+        step, beside = _narrower(plan)
+        every = (*plan.configurations, *beside)
+        (found,) = _panels([plan.definition], every, simulate, "scenarios")
+        panel = found.select(tuple(one.config_id for one in plan.configurations))
         against = _against(plan, panel)
         mostly = {
             one.metric: _mostly(panel, one.metric) for one in against.differences if one.differing
@@ -245,6 +253,31 @@ def compare(
         curves=curves,
         notes=_notes(plan),
         code_version=plan.code_version,
+        narrower=step,
+        no_wider=_no_wider(found) if beside else (),
+    )
+
+
+def _narrower(plan: Plan) -> tuple[str, list[Configuration]]:
+    """B with its widest switch one step narrower, and that step; none where it has no such one.
+
+    A reviewer of a rule asks whether a narrower one would do.
+    """
+    _, b = plan.configurations
+    found = narrower(str(b.params[RELEASE]))
+    if found is None:
+        return "", []
+    release, step = found
+    update = {"config_id": "narrower", "overrides": {**b.overrides, RELEASE: release}}
+    return step, [b.model_copy(update=update)]
+
+
+def _no_wider(panel: PanelOutcomes) -> tuple[str, ...]:
+    """Metrics in which B and what is narrower than B, the last, do the same in every scenario."""
+    return tuple(
+        name
+        for name in METRICS
+        if np.array_equal(panel.values[name][:, 1], panel.values[name][:, 2], equal_nan=True)
     )
 
 
@@ -560,7 +593,7 @@ def table(found: Compared) -> list[str]:
             _named(one),
             _value(one.pair, one.pair.before, one.year_before),
             _value(one.pair, one.pair.after, one.year_after),
-            differences.ratio(one) if one.differing else "the same",
+            _ratio(found, one),
             f"**{one.word}**" if one.word in (Word.WORSE, Word.BETTER) else str(one.word),
             _when(found.mostly.get(one.metric)),
         )
@@ -569,6 +602,14 @@ def table(found: Compared) -> list[str]:
     head = ("", f"A: {found.a}", f"B: {found.b}", "B to A", "", "most of it with")
     mark = [f"**{found.mark}**", ""] if found.mark else []
     return [*mark, *_markdown(head, rows), "", _how(found), *_curve_lines(found)]
+
+
+def _ratio(found: Compared, one: Difference) -> str:
+    """How B is to A; of a rule also whether a narrower one would do."""
+    said = differences.ratio(one) if one.differing else "the same"
+    if one.differing and one.metric in found.no_wider:
+        return f"{said}; a wider rule than {found.narrower} changes nothing more"
+    return said
 
 
 def _named(one: Difference) -> str:

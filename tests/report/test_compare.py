@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from isr_pipeline.base.errors import InputError
 from isr_pipeline.cli import app
 from isr_pipeline.experiment.file import AskedIncidents
 from isr_pipeline.experiment.plan import make_plan
+from isr_pipeline.kafka.own_rules import narrower, rule_set_of, text_of
 from isr_pipeline.report import compare as comparing
 from isr_pipeline.report.compare import Compared, Curve, Mostly, Point, compare, lines, table
 from isr_pipeline.scenarios.generator import draw_panel
@@ -236,6 +237,26 @@ class TestWords:
         """Values in the metric's unit, ratio, word, and the faults that most of it comes with."""
         said = table(found(difference(OFFLINE, Word.WORSE)))
         approved(said)
+
+    def test_a_rule_that_could_be_narrower(self) -> None:
+        """A reviewer asks whether less of it would do; where it would not, nothing is said."""
+        both = found(difference(OFFLINE, Word.WORSE), difference(PRODUCE, Word.WORSE))
+        step = "expand_needs_lag=under_min_isr"
+        rows = table(replace(both, narrower=step, no_wider=(OFFLINE,)))
+        said = {row.split("|")[1]: "changes nothing more" in row for row in rows if "worse" in row}
+        assert [*said.values()] == [False, True]
+
+    @pytest.mark.parametrize(
+        ("value", "step"),
+        [("always", "expand_needs_lag=under_min_isr"), ("under_min_isr", "")],
+    )
+    def test_what_is_narrower(self, value: str, step: str) -> None:
+        """Only the widest value of a switch has a step below it that asks at all."""
+        release = text_of("mine", "4.1+", {"expand_needs_lag": value})
+        found_ = narrower(release)
+        assert (found_[1] if found_ else "") == step
+        assert found_ is None or rule_set_of(found_[0]).expand_needs_lag.name == "UNDER_MIN_ISR"
+        assert narrower("4485-doc") is None
 
     def test_every_row_has_every_column(self, asked: Compared) -> None:
         """It is Markdown: each table's rows have as many cells as its heading."""
