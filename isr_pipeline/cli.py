@@ -126,8 +126,8 @@ Incidents = Annotated[
     list[str] | None,
     typer.Option(
         "--incidents",
-        metavar="KIND=N,...",
-        help="How many a year you counted, such as crash=4; the others stay estimates.",
+        metavar="KIND=N[:LENGTHS],...",
+        help="How many a year you counted, and how long: crash=4,pause=365:5s-15s.",
     ),
 ]
 Topics = Annotated[
@@ -497,7 +497,9 @@ def experiment_new(
         for option, given in with_ask.items():
             if given:
                 raise InputError("experiment new", option, given, "only together with --ask")
-        _propose(cluster, faults, as_json=as_json)
+        from isr_pipeline.experiment.questions import proposed  # noqa: PLC0415
+
+        _print_commands(proposed(cluster, faults, DEFAULT_FAULTS), as_json=as_json)
         return
     _check_home()
     from isr_pipeline.base.progress import stages  # noqa: PLC0415
@@ -523,15 +525,8 @@ def experiment_new(
     _say(f"written to {answer.file}")
 
 
-def _propose(cluster: str, faults: str, *, as_json: bool) -> None:
-    """Print the commands that a cluster's own values suggest, each with its reason."""
-    from isr_pipeline.experiment.file import find_named, standing_cluster  # noqa: PLC0415
-    from isr_pipeline.experiment.questions import questions  # noqa: PLC0415
-
-    found = questions(standing_cluster(cluster))
-    find_named("experiment new", "--faults", "faults", faults)
-    named = "" if faults == DEFAULT_FAULTS else faults
-    commands = [(one.why, one.command(cluster, named)) for one in found]
+def _print_commands(commands: list[tuple[str, str]], *, as_json: bool) -> None:
+    """Print commands, each with its reason."""
     if as_json:
         _print_json([{"why": why, "command": command} for why, command in commands])
         return
@@ -629,6 +624,19 @@ def cluster_show(
         return
     for line in lines(seen, Path(cluster).stem):
         _say(line)
+
+
+@cluster_app.command("scenarios")
+def cluster_scenarios(
+    cluster: Annotated[str, typer.Argument(metavar="NAME", autocompletion=completing.clusters)],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to.")] = Path(),
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Write four situations for a cluster: a pause, a rolling restart, a death, a zone cut off."""
+    from isr_pipeline.experiment.questions import scenarios  # noqa: PLC0415
+
+    _print_commands(scenarios(cluster, out), as_json=as_json)
 
 
 @app.command(rich_help_panel=ASK)
@@ -967,6 +975,7 @@ def _refuse_unknown(experiment: str | None) -> None:
 
 def _write_run(scenario: Any, result: Any, out: str | None, given: list[str]) -> None:
     """Write a run as JSON if asked; say what decided nothing, and what is not listed."""
+    from isr_pipeline.base.files.whole import write_json  # noqa: PLC0415
     from isr_pipeline.experiment.keys import unread_settings  # noqa: PLC0415
 
     for line in unread_settings(scenario, [one.partition("=")[0].strip() for one in given]):
@@ -974,19 +983,7 @@ def _write_run(scenario: Any, result: Any, out: str | None, given: list[str]) ->
     if result.unlisted:
         _note(f"{len(result.events)} events are listed; {result.unlisted} later ones are not")
     if out is not None:
-        _write_json({"outcome": result.outcome, "events": result.events}, out)
-
-
-def _write_json(value: object, out: str) -> None:
-    """Write JSON to a file, or to standard output for ``-``."""
-    if out == "-":
-        _print_json(value)
-        return
-    try:
-        Path(out).parent.mkdir(parents=True, exist_ok=True)
-        Path(out).write_text(json.dumps(value, indent=1, allow_nan=False) + "\n")
-    except OSError as error:
-        raise InputError("--json", "", f"{out} ({error.strerror})", "a file to write") from None
+        write_json({"outcome": result.outcome, "events": result.events}, out, "--json")
 
 
 def _print_json(value: object) -> None:

@@ -22,6 +22,7 @@ from isr_pipeline.base.files.models import allowed_of
 from isr_pipeline.base.files.words import shown
 from isr_pipeline.experiment import file as experiment_file
 from isr_pipeline.experiment.keys import entries, unit_of
+from isr_pipeline.experiment.not_modelled import not_modelled
 from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.kafka.own_rules import CHANGEABLE, allowed_for, word_in
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS, ReleaseRules, RuleSet
@@ -291,6 +292,12 @@ def floors() -> str:
     return table(("floor", "folder", "what is in it"), rows)
 
 
+def not_modelled_rows() -> str:
+    """What is left out, and what that could hide."""
+    rows = [(one.left_out, one.hides) for one in not_modelled()]
+    return table(("left out", "what that could hide"), rows)
+
+
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "architecture.md": {"floors": floors},
     "experiment-file.md": {"fields": lambda: fields(EXPERIMENT)},
@@ -303,6 +310,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "cluster-file.md": {"fields": lambda: fields(CLUSTER)},
     "keys.md": {"keys": keys},
     "command-line.md": {"commands": commands},
+    "model.md": {"not-modelled": not_modelled_rows},
     "deploy.md": {"memory": lambda: table(("service", "memory"), limits.of_containers())},
     "project/conformance.md": {"measure": lambda: table(("what", "limit"), limits.of_agreement())},
     "project/model-rules.md": {"limits": lambda: table(("what", "at most"), limits.of_a_world())},

@@ -6,7 +6,7 @@ from typing import Any
 
 from isr_pipeline.base.files.words import counted
 from isr_pipeline.kafka.release_numbers import version_of
-from isr_pipeline.scenarios.cluster_file import ELR
+from isr_pipeline.scenarios.cluster_file import ELR, RATES
 from isr_pipeline.scenarios.model import ALTER_PARTITION_MS, Service
 
 RELEASE = "4.1"
@@ -110,7 +110,7 @@ class Assumptions:
             f"no source tells the rates of {topics} topics; one batch a second keeps a partition "
             "from being idle (Kafka's own topics are idle here)"
         )
-        self.add("topics.*.partitions.records_per_s", RECORDS_PER_S, why)
+        self.add(RATES, RECORDS_PER_S, why)
 
     def idle(self, partitions: int) -> None:
         """Assume that partitions without a rate are idle, where others of their topic have one."""

@@ -32,6 +32,7 @@ from isr_pipeline.scenarios.cluster_file import Plain, of_a_scenario, read_clust
 from isr_pipeline.scenarios.faults import Ms
 from isr_pipeline.scenarios.generator import DrawSource
 from isr_pipeline.scenarios.incidents import Counts, Incident, check_kinds, counts_of
+from isr_pipeline.scenarios.lengths import LengthsMs, apart, with_lengths
 from isr_pipeline.scenarios.model import (
     HORIZON,
     HourlyLoad,
@@ -64,6 +65,7 @@ class ClusterFile(Strict):
         cluster: as in a scenario; ``topics``, ``config``, ``rules``, ``service`` likewise.
         hourly_load: factors of all produce rates by the hour of the day.
         incidents: kind -> how many a year were counted in it, here or by the experiment.
+        assumed_records_per_s: rate of partitions of which nobody gave any; None: all are given.
     """
 
     description: Words = ""
@@ -74,6 +76,7 @@ class ClusterFile(Strict):
     service: Plain = Field(default={})
     hourly_load: HourlyLoad = ()
     incidents: Counts = Field(default={})
+    assumed_records_per_s: float | None = None
 
 
 class Candidate(Strict):
@@ -209,6 +212,11 @@ class ExperimentFile(Strict):
         description="Kind of incident -> how many a year in the whole cluster, instead of the "
         "[cluster file](cluster-file.md)'s and the fault profile's.",
     )
+    lengths_ms: LengthsMs = Field(
+        default={},
+        description="Kind of incident -> [shortest, longest], instead of what the fault profile "
+        "draws from; the panels are others then.",
+    )
     reference: Name = Field(
         description="Name of the configuration that the others are compared with in the report."
     )
@@ -230,6 +238,7 @@ class Experiment(Strict):
         simulated: how many of its partitions are simulated, in a sentence; empty: all.
         releases: name of a candidate -> the release as the file has it, whose rules it runs under.
             It is shown, and decides nothing.
+        lengths_ms: of incidents, which the profile has.
     """
 
     name: str
@@ -247,6 +256,7 @@ class Experiment(Strict):
     description: str = ""
     simulated: str = ""
     releases: dict[str, str] = Field(default={})
+    lengths_ms: LengthsMs = Field(default={})
 
     @property
     def source(self) -> DrawSource:
@@ -263,8 +273,10 @@ class Experiment(Strict):
     @property
     def digest(self) -> str:
         """SHA-256 of all that decides the tables: not the description, not the place."""
-        data = self.model_dump(mode="json", exclude={"where", "description", "releases"})
+        apart = {"where", "description", "releases", "lengths_ms"}
+        data = self.model_dump(mode="json", exclude=apart)
         del data["cluster"]["incidents"]  # the profile has them
+        del data["cluster"]["assumed_records_per_s"]  # the topics have it
         if not self.cluster.hourly_load:
             del data["cluster"]["hourly_load"]  # an older experiment is what it was
         for stratum in data["profile"]["strata"].values():
@@ -360,10 +372,12 @@ def load_experiment(name_or_path: str | Path, topics: Sequence[str] = ()) -> Exp
         budget=written.budget or Budget(),
         description=written.description,
         releases=_releases(path),
+        lengths_ms=written.lengths_ms,
     )
     healthy = parse_scenario(scenario_frame(experiment), cluster_where)
     check_kinds(cluster.incidents, profile.incidents, cluster_where, "incidents")
     check_kinds(written.incidents, profile.incidents, where, "incidents")
+    profile = with_lengths(profile, written.lengths_ms, where, "lengths_ms")
     counts = {**cluster.incidents, **written.incidents}
     experiment = experiment.model_copy(
         update={
@@ -422,26 +436,38 @@ def standing_cluster(
     return parse_scenario({"scenario_id": cluster, "horizon_ms": 1, **parts}, path)
 
 
-def counted_incidents(
-    where: str, faults: str, options: Sequence[str]
-) -> tuple[dict[str, float], Mapping[str, Incident]]:
+@dataclass(frozen=True, slots=True)
+class AskedIncidents:
+    """What a command line says of incidents.
+
+    Attributes:
+        counts: kind -> how many a year were counted in the cluster.
+        lengths_ms: kind -> its shortest and longest length.
+        kinds: those that the profile has.
+    """
+
+    counts: dict[str, float]
+    lengths_ms: dict[str, tuple[float, float]]
+    kinds: Mapping[str, Incident]
+
+
+def asked_incidents(where: str, faults: str, options: Sequence[str]) -> AskedIncidents:
     """Read what a command line says of incidents.
 
     Args:
         where: the command, for error lines.
         faults: name of the fault profile.
-        options: ``crash=4,pause=12`` each.
-
-    Returns:
-        kind -> how many a year were counted in the cluster; the kinds that the profile has.
+        options: ``crash=4,pause=365:5s-15s`` each.
 
     Raises:
-        InputError: no such profile or kind, or no number.
+        InputError: no such profile or kind, no number, or no length.
     """
+    options, lengths_ms = apart(options, "--incidents")
     counts = counts_of(options, "--incidents")
-    kinds = _named_profile(where, "--faults", faults).incidents
-    check_kinds(counts, kinds, "--incidents")
-    return counts, kinds
+    profile = _named_profile(where, "--faults", faults)
+    check_kinds(counts, profile.incidents, "--incidents")
+    with_lengths(profile, lengths_ms, "--incidents")
+    return AskedIncidents(counts, lengths_ms, profile.incidents)
 
 
 @with_lines()

@@ -34,15 +34,17 @@ from isr_pipeline.experiment.combinations import (
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import (
     NAME,
+    AskedIncidents,
     Candidate,
     Experiment,
-    counted_incidents,
+    asked_incidents,
     load_experiment,
     standing_cluster,
 )
 from isr_pipeline.experiment.keys import own_values, seconds_asked, short_of_replicas
+from isr_pipeline.experiment.not_modelled import limits
 from isr_pipeline.scenarios.generator import draw_scenario
-from isr_pipeline.scenarios.incidents import Incident, in_cluster, told
+from isr_pipeline.scenarios.incidents import in_cluster, told
 from isr_pipeline.scenarios.model import TOPICS, Scenario, Topic, scenario_from_json
 from isr_pipeline.worlds.run import run
 
@@ -130,8 +132,8 @@ def new_experiment(
         Refused: everything that is asked does the same as today; the text says why.
     """
     path = _place(name)
-    counts, kinds = counted_incidents("experiment new", faults, incidents)
-    text = partial(_text, cluster, faults, counts)
+    incidents_asked = asked_incidents("experiment new", faults, incidents)
+    text = partial(_text, cluster, faults, incidents_asked)
     say("reading the cluster")
     today = standing_cluster(cluster)
     say("telling configurations apart")
@@ -157,11 +159,11 @@ def new_experiment(
     write_whole(path, written)
     lines = [
         *_compared(today, asked, advised),
-        *_year(in_cluster(kinds, today, counts), counts),
+        *_year(today, incidents_asked),
         *(f"{one}; left out" for one in (*found.left_out, *advice.left_out)),
         *(line for one in advised for line in advice.in_part[one.name]),
         *own_values(today, [one.set for one in (*asked, *advised)]),
-        *_doubts(today, [one.set for one in asked]),
+        *_doubts(today, [one.set for one in asked], experiment),
         *(f"for the first answer {one}" for one in first),
         _takes(pair_s, whole_s, count, size),
         f"answer: isr-pipeline night run --experiment {name}",
@@ -297,7 +299,7 @@ def _minutes(pair_s: float, count: int, size: int) -> str:
 def _text(
     cluster: str,
     faults: str,
-    counts: Mapping[str, float],
+    incidents: AskedIncidents,
     asked: Sequence[Candidate],
     advised: Sequence[Candidate],
     size: _Size,
@@ -308,7 +310,8 @@ def _text(
         f"cluster: {flow(cluster)}",
         *([f"topics: {flow(size.topics)}"] if size.topics else []),
         f"faults: {flow(faults)}",
-        *([f"incidents: {flow(counts)}"] if counts else []),
+        *([f"incidents: {flow(incidents.counts)}"] if incidents.counts else []),
+        *([f"lengths_ms: {flow(incidents.lengths_ms)}"] if incidents.lengths_ms else []),
         f"horizon_ms: {HORIZON_MS}",
         f"warmup_ms: {WARMUP_MS}",
         f"panels: {{regression: {size.scenarios}, confirm: {size.scenarios}}}",
@@ -350,14 +353,18 @@ def _compared(
         yield f"  {one.name}: {settings_of(one.set)}"
 
 
-def _year(incidents: Mapping[str, Incident], counts: Mapping[str, float]) -> Iterator[str]:
+def _year(today: Scenario, asked: AskedIncidents) -> Iterator[str]:
+    incidents = in_cluster(asked.kinds, today, asked.counts)
     if incidents:
-        yield f"incidents a year, in the whole cluster: {told(incidents, counts)}"
+        yield f"incidents a year, in the whole cluster: {told(incidents, asked.counts)}"
 
 
-def _doubts(today: Scenario, asked: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _doubts(
+    today: Scenario, asked: Sequence[Mapping[str, Any]], experiment: Experiment
+) -> Iterator[str]:
     yield from short_of_replicas(today, asked)
     yield from seconds_asked(today, asked)
+    yield from limits(experiment)
 
 
 def _nothing(left_out: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from isr_pipeline.base.errors import InputError
@@ -20,9 +21,11 @@ from isr_pipeline.experiment.configurations import (
     of_topics,
     resolved_params,
 )
+from isr_pipeline.experiment.file import find_named, standing_cluster
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.scenarios.cluster_file import ELR
 from isr_pipeline.scenarios.model import Scenario, Topic
+from isr_pipeline.scenarios.situations import write_all
 
 QUESTIONS_MAX = 4
 LAG = "replica.lag.time.max.ms"
@@ -73,6 +76,34 @@ def questions(today: Scenario) -> tuple[Question, ...]:
     finders = _min_isr, _unclean, _elr, _lag_limit, _session, _fetchers
     every = (one for find in finders for one in find(today))
     return tuple(one for one in every if _compares(one, today))[:QUESTIONS_MAX]
+
+
+def proposed(cluster: str, faults: str, default_faults: str) -> list[tuple[str, str]]:
+    """Reason and command of each question of a cluster.
+
+    Args:
+        cluster: name of a file in ``config/clusters``.
+        faults: name of a file in ``config/faults``.
+        default_faults: the one that a command need not name.
+
+    Raises:
+        InputError: there is no such file.
+    """
+    found = questions(standing_cluster(cluster))
+    find_named("experiment new", "--faults", "faults", faults)
+    named = "" if faults == default_faults else faults
+    return [(one.why, one.command(cluster, named)) for one in found]
+
+
+def scenarios(cluster: str, folder: Path) -> list[tuple[str, str]]:
+    """Write the situations of a cluster; see :func:`isr_pipeline.scenarios.situations.write_all`.
+
+    Args:
+        cluster: name of a file in ``config/clusters``.
+        folder: where to.
+    """
+    file = find_named("cluster scenarios", "NAME", "clusters", cluster)
+    return write_all(standing_cluster(cluster, "cluster scenarios", "NAME"), file, folder)
 
 
 def _compares(question: Question, today: Scenario) -> bool:

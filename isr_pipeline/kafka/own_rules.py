@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from isr_pipeline.base.files.words import as_whole, close_or_all
@@ -119,6 +120,31 @@ def text_of(name: str, base: str, switches: Mapping[str, object]) -> str:
         allowed = "a mapping of at least one switch to a value that its base does not have"
         raise RuleSetError("switches", None, allowed)
     return f"{name} ({base} with {', '.join(f'{one}={word_in(made, one)}' for one in changed)})"
+
+
+NARROWER: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {"expand_needs_lag": ("always", "under_min_isr")}
+)
+"""Switch -> its widest value, and the next narrower one, which asks the same less often."""
+
+
+def narrower(release: str) -> tuple[str, str] | None:
+    """A rule set of one's own with its widest switch one step narrower.
+
+    Args:
+        release: a text of `text_of`, or the name of a release, which is nobody's own.
+
+    Returns:
+        its text, and the switch as a file has it; None where there is nothing narrower.
+    """
+    match = _TEXT.fullmatch(release)
+    if match is None:
+        return None
+    switches = dict(part.split("=") for part in match[3].split(", "))
+    for switch, (wide, narrow) in NARROWER.items():
+        if switches.get(switch) == wide:
+            return release.replace(f"{switch}={wide}", f"{switch}={narrow}"), f"{switch}={narrow}"
+    return None
 
 
 @lru_cache(maxsize=256)

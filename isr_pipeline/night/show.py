@@ -30,8 +30,9 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         (of further scenarios, in order), ``scenarios_used`` (of the configuration that took most,
         over all its panels), ``reference`` (its name), ``against_reference`` (every other one; see
         :class:`isr_pipeline.verdicts.record.AgainstReference`), ``longer`` (what a longer panel
-        would decide of that, and the command) and ``places`` (report, data_docs, mlflow). Of a
-        night that never got a plan: what is known.
+        would decide of that, and the command), ``limits`` (what is not modelled and touches the
+        question) and ``places`` (report, data_docs, mlflow). Of a night that never got a plan: what
+        is known.
     """
     from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - reads pydantic
 
@@ -57,6 +58,7 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         "asked": [],
         "against_reference": [],
         "longer": ["", ""],
+        "limits": [],
         "baseline": None,
         "last_compared": [],
         "times_asked": 0,
@@ -97,6 +99,7 @@ def listed(experiment: str | None) -> list[dict[str, str]]:
 
 def _of_the_verdict(plan: Plan) -> dict[str, Any]:
     """What was simulated beyond the standing panel, and each configuration's differences."""
+    from isr_pipeline.experiment.not_modelled import limits  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.report.differences import (  # noqa: PLC0415 - reads numpy
         is_answer,
         longer,
@@ -117,6 +120,7 @@ def _of_the_verdict(plan: Plan) -> dict[str, Any]:
         "reference": plan.reference,
         "against_reference": [one.model_dump(mode="json") for one in verdict.against_reference],
         "longer": list(longer(plan, verdict.against_reference)),
+        "limits": limits(plan.definition) if verdict.against_reference else [],
         "baseline": verdict.baseline and verdict.baseline.called,
         "last_compared": worse(verdict) if verdict.last_compared else [],
         "times_asked": verdict.times_asked,

@@ -16,7 +16,7 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,8 +32,9 @@ from isr_pipeline.base.progress import Progress
 from isr_pipeline.experiment.combinations import TODAY, read_release
 from isr_pipeline.experiment.configurations import RELEASE, effects_of
 from isr_pipeline.experiment.file import (
+    AskedIncidents,
     Panels,
-    counted_incidents,
+    asked_incidents,
     healthy_scenario,
     standing_cluster,
 )
@@ -44,11 +45,14 @@ from isr_pipeline.experiment.keys import (
     why_not,
 )
 from isr_pipeline.experiment.new_experiment import HORIZON_MS, SEED, WARMUP_MS
+from isr_pipeline.experiment.not_modelled import left_out
 from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.kafka.broker_config import KEYS
+from isr_pipeline.kafka.own_rules import narrower
 from isr_pipeline.report import differences
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.incidents import told
+from isr_pipeline.scenarios.lengths import lengths_told
 from isr_pipeline.scenarios.model import Scenario, apply, check, check_overrides
 from isr_pipeline.scenarios.patterns import PATTERNS
 from isr_pipeline.scenarios.profile import LENGTHS, Distribution, FaultProfile, Stratum
@@ -57,6 +61,7 @@ from isr_pipeline.tables.pairs import (
     simulate_scenario,
 )
 from isr_pipeline.verdicts.comparison import PanelOutcomes
+from isr_pipeline.verdicts.exercised import at_rates, not_exercised
 from isr_pipeline.verdicts.quantities import (
     OFFLINE,
     ONE_REPLICA,
@@ -101,6 +106,16 @@ POINTS = 8
 
 PER_POINT = 24
 """Scenarios of each length, the same but for it."""
+
+ABOUT: Mapping[str, str] = {
+    "broker.session.timeout.ms": "pause",
+    "zookeeper.session.timeout.ms": "pause",
+    "replica.lag.time.max.ms": "read_stall",
+}
+"""Key -> the pattern whose length it is about: shorter ones end unnoticed, longer ones do not."""
+
+AROUND = (0.5, 2.0)
+"""Lengths of such a curve: from half the smaller value to twice the larger."""
 
 WRITTEN = "KEY=VALUE, release=NUMBER or rules=NAME, with commas between several; or today"
 
@@ -155,6 +170,8 @@ class Compared:
         mostly: metric -> where its difference comes from, where there is one.
         curves: of a metric that is worse and of one that is better, or else of one that differs,
             where their incidents have lengths.
+        narrower: a switch of B one step narrower, which was simulated beside it; often empty.
+        no_wider: metrics in which B does the same as that in every scenario.
         notes: what else a reader has to know, a sentence each.
         code_version: of the code that compared.
     """
@@ -170,6 +187,8 @@ class Compared:
     curves: tuple[Curve, ...]
     notes: tuple[str, ...]
     code_version: str
+    narrower: str = ""
+    no_wider: tuple[str, ...] = ()
 
     @property
     def mark(self) -> str:
@@ -213,7 +232,10 @@ def compare(
     with contextlib.redirect_stdout(sys.stderr):
         ready.compile_kernel()
     with processes(cores or len(os.sched_getaffinity(0))) as simulate:
-        (panel,) = _panels([plan.definition], plan.configurations, simulate, "scenarios")
+        step, beside = _narrower(plan)
+        every = (*plan.configurations, *beside)
+        (found,) = _panels([plan.definition], every, simulate, "scenarios")
+        panel = found.select(tuple(one.config_id for one in plan.configurations))
         against = _against(plan, panel)
         mostly = {
             one.metric: _mostly(panel, one.metric) for one in against.differences if one.differing
@@ -231,6 +253,31 @@ def compare(
         curves=curves,
         notes=_notes(plan),
         code_version=plan.code_version,
+        narrower=step,
+        no_wider=_no_wider(found) if beside else (),
+    )
+
+
+def _narrower(plan: Plan) -> tuple[str, list[Configuration]]:
+    """B with its widest switch one step narrower, and that step; none where it has no such one.
+
+    A reviewer of a rule asks whether a narrower one would do.
+    """
+    _, b = plan.configurations
+    found = narrower(str(b.params[RELEASE]))
+    if found is None:
+        return "", []
+    release, step = found
+    update = {"config_id": "narrower", "overrides": {**b.overrides, RELEASE: release}}
+    return step, [b.model_copy(update=update)]
+
+
+def _no_wider(panel: PanelOutcomes) -> tuple[str, ...]:
+    """Metrics in which B and what is narrower than B, the last, do the same in every scenario."""
+    return tuple(
+        name
+        for name in METRICS
+        if np.array_equal(panel.values[name][:, 1], panel.values[name][:, 2], equal_nan=True)
     )
 
 
@@ -242,12 +289,12 @@ def _plan(
 ) -> Plan:
     """Plan it as a night would: an experiment of A, the reference, and B."""
     today = standing_cluster(cluster, "compare", "--cluster")
-    counts, _ = counted_incidents("compare", faults, incidents)
+    ours = asked_incidents("compare", faults, incidents)
     asked = {"a": _asked(a, "A", today), "b": _asked(b, "B", today)}
     _check_differ(asked["a"], asked["b"], b, today)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "compare.yaml"
-        file.write_text(_experiment(cluster, faults, counts, asked), encoding="utf-8")
+        file.write_text(_experiment(cluster, faults, ours, asked), encoding="utf-8")
         try:
             return make_plan(file, NIGHT, scenarios)
         except InputError as error:  # all but the panel's size was checked before
@@ -255,7 +302,7 @@ def _plan(
 
 
 def _experiment(
-    cluster: str, faults: str, counts: dict[str, float], asked: dict[str, dict[str, Any]]
+    cluster: str, faults: str, incidents: AskedIncidents, asked: dict[str, dict[str, Any]]
 ) -> str:
     """The experiment file of the question; its panel is that of ``experiment new``."""
     candidates = [{"name": name, "set": overrides} for name, overrides in asked.items()]
@@ -263,7 +310,8 @@ def _experiment(
         "seed": SEED,
         "cluster": cluster,
         "faults": faults,
-        "incidents": counts,
+        "incidents": incidents.counts,
+        "lengths_ms": incidents.lengths_ms,
         "horizon_ms": HORIZON_MS,
         "warmup_ms": WARMUP_MS,
         "panels": {"regression": SCENARIOS, "confirm": SCENARIOS},
@@ -311,6 +359,8 @@ def _notes(plan: Plan) -> tuple[str, ...]:
         *unread_overrides(today, asked),
         *own_values(today, asked.values()),
         *short_of_replicas(today, asked.values()),
+        *lengths_told(plan.definition.lengths_ms),
+        *left_out(plan.definition),
     )
 
 
@@ -368,11 +418,61 @@ def _mostly(panel: PanelOutcomes, metric: str) -> Mostly:
 def _curves(
     plan: Plan, against: AgainstReference, mostly: dict[str, Mostly], simulate: Simulate
 ) -> Iterator[Curve]:
-    """The curve of each metric that has one."""
-    for metric in _told_over_lengths(against):
+    """The curve of each metric that has one: over the length that the key is about, if any."""
+    metrics = _told_over_lengths(against)
+    around = _around(plan)
+    if around is not None:
+        curves = [*around.curves(plan, metrics or [PRODUCE], simulate)]
+        if curves or not metrics:
+            yield from curves
+            return
+    for metric in metrics:
         curve = _curve(plan.definition, metric, mostly[metric], plan.configurations, simulate)
         if curve is not None:
             yield curve
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """The lengths that a key is about: a pause around a session."""
+
+    stratum: str
+    pattern: str
+    parameter: str
+    lengths: tuple[int, ...]
+
+    def curves(self, plan: Plan, metrics: Sequence[str], simulate: Simulate) -> Iterator[Curve]:
+        """Of each metric that the incident has; of produce beside them, which every one may be."""
+        alone = [
+            _alone(plan.definition, self.stratum, self.pattern, {self.parameter: one})
+            for one in self.lengths
+        ]
+        what = f"lengths of a {_in_words(self.pattern)}"
+        panels = _panels(alone, plan.configurations, simulate, what)
+        for metric in dict.fromkeys((*metrics, PRODUCE)):
+            means = [panel.natural(metric).mean(axis=0) for panel in panels]
+            if np.any(means):
+                yield Curve(metric, self.pattern, _points(self.lengths, means))
+
+
+def _around(plan: Plan) -> _Around | None:
+    """The lengths around the values of the one key that both sides set differently, if it has any.
+
+    None too where the profile does not draw such an incident.
+    """
+    profile = plan.definition.profile
+    sides = [one.params for one in plan.configurations]
+    keys = [key for key in ABOUT if len({str(one[key]) for one in sides if key in one}) > 1]
+    if len(keys) != 1:
+        return None
+    pattern = ABOUT[keys[0]]
+    strata = [name for name, one in profile.strata.items() if pattern in one.patterns]
+    if not strata:
+        return None
+    values = [float(one[keys[0]]) for one in sides]
+    low, high = AROUND[0] * min(values), min(AROUND[1] * max(values), plan.definition.horizon_ms)
+    lengths = _spread(low, high)
+    return _Around(strata[0], pattern, f"{pattern}.duration_ms", tuple(lengths))
 
 
 def _told_over_lengths(against: AgainstReference) -> list[str]:
@@ -414,8 +514,11 @@ def _curve(
     alone = [_alone(experiment, mostly.stratum, incident, {parameter: one}) for one in lengths]
     panels = _panels(alone, configurations, simulate, f"lengths of a {_in_words(incident)}")
     means = [panel.natural(metric).mean(axis=0) for panel in panels]
-    points = (Point(one, float(a), float(b)) for one, (a, b) in zip(lengths, means, strict=True))
-    return Curve(metric, incident, tuple(points))
+    return Curve(metric, incident, _points(lengths, means))
+
+
+def _points(lengths: Sequence[int], means: Sequence[Sequence[float]]) -> tuple[Point, ...]:
+    return tuple(Point(one, float(a), float(b)) for one, (a, b) in zip(lengths, means, strict=True))
 
 
 def _with_length(profile: FaultProfile, mostly: Mostly) -> tuple[str, str]:
@@ -433,6 +536,10 @@ def _lengths(experiment: Experiment, parameter: str, stratum: str) -> list[int]:
     profile = experiment.profile
     drawn = profile.parameters.get(parameter) or profile.parameters_in(stratum)[parameter]
     low, high = max(drawn.ends[0], 1.0), min(drawn.ends[1], experiment.horizon_ms)
+    return _spread(low, high)
+
+
+def _spread(low: float, high: float) -> list[int]:
     return sorted({round(one) for one in np.geomspace(low, max(low, high), POINTS)})
 
 
@@ -454,7 +561,8 @@ def lines(found: Compared) -> list[str]:
     """The answer: what becomes of records, then of producers, then what is still open."""
     each = {one.metric: one for one in found.against.differences}
     scenarios = counted(found.scenarios, "scenario")
-    said = [f"B ({found.b}) against A ({found.a}), {scenarios} of the cluster {found.cluster}:"]
+    said = [f"B ({found.b}) against A ({found.a}), {scenarios} of the cluster {found.cluster}"]
+    said[0] += f"{at_rates(found.against)}:"
     said += [found.mark] if found.mark else []
     marked = differences.PROMISED if found.mark else ()
     said += [
@@ -462,6 +570,7 @@ def lines(found: Compared) -> list[str]:
         for name in ANSWERED
         if name in each and name not in marked
     ]
+    said += not_exercised(found.against)
     undecided = [one for one in each.values() if one.word is Word.UNDECIDED]
     decided_by = [one.decided_by for one in undecided if one.decided_by]
     if undecided:
@@ -472,7 +581,7 @@ def lines(found: Compared) -> list[str]:
 
 def _answer(one: Difference) -> str:
     if not one.differing:
-        return ", ".join(filter(None, ("the same in every scenario", differences.same(one))))
+        return ", ".join(filter(None, (differences.SAME, differences.same(one))))
     return f"{one.word}, {differences.size(one)}"
 
 
@@ -484,7 +593,7 @@ def table(found: Compared) -> list[str]:
             _named(one),
             _value(one.pair, one.pair.before, one.year_before),
             _value(one.pair, one.pair.after, one.year_after),
-            differences.ratio(one) if one.differing else "the same",
+            _ratio(found, one),
             f"**{one.word}**" if one.word in (Word.WORSE, Word.BETTER) else str(one.word),
             _when(found.mostly.get(one.metric)),
         )
@@ -493,6 +602,14 @@ def table(found: Compared) -> list[str]:
     head = ("", f"A: {found.a}", f"B: {found.b}", "B to A", "", "most of it with")
     mark = [f"**{found.mark}**", ""] if found.mark else []
     return [*mark, *_markdown(head, rows), "", _how(found), *_curve_lines(found)]
+
+
+def _ratio(found: Compared, one: Difference) -> str:
+    """How B is to A; of a rule also whether a narrower one would do."""
+    said = differences.ratio(one) if one.differing else "the same"
+    if one.differing and one.metric in found.no_wider:
+        return f"{said}; a wider rule than {found.narrower} changes nothing more"
+    return said
 
 
 def _named(one: Difference) -> str:
@@ -540,7 +657,14 @@ def _curve_lines(found: Compared) -> Iterator[str]:
         yield ""
         yield from _markdown(
             (incident, f"A: {found.a}", f"B: {found.b}"),
-            [(f"{one.length_ms / 1000:.3g} s", plain(one.a), plain(one.b)) for one in curve.points],
+            [
+                (
+                    f"{one.length_ms / 1000:.3g} s",
+                    plain(one.a),
+                    "the same" if one.a == one.b else plain(one.b),
+                )
+                for one in curve.points
+            ],
         )
 
 

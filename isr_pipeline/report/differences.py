@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from isr_pipeline.base.files.words import counted
 from isr_pipeline.verdicts import sentences
+from isr_pipeline.verdicts.exercised import at_rates, not_exercised
 from isr_pipeline.verdicts.quantities import (
     ONE_REPLICA,
     UNCLEAN,
@@ -38,6 +39,9 @@ PROMISED = (ONE_REPLICA, LOST)
 RATE: float = VerdictSettings.model_fields["false_discovery_rate"].default
 """False discoveries that a night allows unless `verdicts.yaml` says otherwise."""
 
+SAME = "no scenario differs"
+"""Of what two configurations have alike: a statement about the panel, not about the key."""
+
 Called = Callable[[str], str]
 """Gives what a stratum is called."""
 
@@ -51,7 +55,8 @@ def sentence(one: AgainstReference, called: Called = str) -> str:
         return f"not compared: {one.problem}"
     told = [*([promise(one, called)] if one.weaker else []), *effects(one, called)]
     if not any(each.differing for each in one.differences):
-        told.append("the same in every scenario")
+        told.append(SAME + at_rates(one))
+    told += not_exercised(one)
     kept = [f"as compared in night {one.night}"] if one.night else []
     return "; ".join([*told, *kept])
 

@@ -253,6 +253,12 @@ class Story:
         return ("value",) if len(self.runs) == 1 else ("before", "after")
 
     @property
+    def is_same(self) -> bool:
+        """Whether a change changed no event."""
+        first, *others = self.runs
+        return bool(others) and all(one.events == first.events for one in others)
+
+    @property
     def replicas(self) -> dict[Partition, tuple[int, ...]]:
         """Brokers of every partition, the preferred leader first."""
         return self.runs[-1].replicas
@@ -307,6 +313,8 @@ class Story:
         """
         titles = [f"{run.title}: " if len(self.runs) > 1 else "" for run in self.runs]
         told = [title + run.sentence() for title, run in zip(titles, self.runs, strict=True)]
+        if self.is_same:
+            told[1:] = [f"{title}the same events" for title in titles[1:]]
         return [*told_faults(self.scenario), self.count(shown), *told]
 
 

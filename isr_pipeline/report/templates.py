@@ -24,6 +24,7 @@ from isr_pipeline.report import charts, differences, picture
 from isr_pipeline.report.names import breakable, with_short_names
 from isr_pipeline.report.words import WORDS
 from isr_pipeline.verdicts import quantities, sentences
+from isr_pipeline.verdicts.exercised import not_exercised
 from isr_pipeline.verdicts.record import Per, Status, Word
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
 from isr_pipeline.worlds.columns import METRICS
@@ -82,6 +83,7 @@ def _environment() -> Environment:
         "plain": quantities.plain,
         "reason": reason,
         "reason_of_metric": reason_of_metric,
+        "not_exercised": not_exercised,
         "sentence": differences.sentence,
         "described": differences.described,
         "figures_of": sentences.figures_of,

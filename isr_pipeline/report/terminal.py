@@ -168,7 +168,8 @@ def _against_reference(shown: dict[str, Any]) -> list[Text]:
     if more > 0:
         lines.append(Text(f"  and {more} more: --json and the report have them"))
     said, command = shown["longer"]
-    return [*lines, *(Text(f"  {text}") for text in (said, command) if text)]
+    told = (*shown.get("limits", ()), said, command)
+    return [*lines, *(Text(f"  {text}") for text in told if text)]
 
 
 def _differences(shown: dict[str, Any]) -> list[AgainstReference]:

@@ -118,8 +118,12 @@ def write_page(
 
 
 def drawn(story: Story, samples: Samples | None = None, *, most: int = MAX_LANES) -> Chart:
-    """The lanes of a story as a page keeps them; see :func:`isr_pipeline.report.lanes.draw`."""
-    chart: Chart = json.loads(draw(story, samples, most=most).to_json())
+    """The lanes of a story as a page keeps them; see :func:`isr_pipeline.report.lanes.draw`.
+
+    Runs with the same events are drawn once.
+    """
+    one = Story(story.runs[-1:]) if story.is_same else story
+    chart: Chart = json.loads(draw(one, samples, most=most).to_json())
     del chart["layout"]["template"]
     return chart
 

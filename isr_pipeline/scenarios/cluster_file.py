@@ -59,8 +59,11 @@ NO_LEADER = -1
 SIMULATED_DIRS = 8
 """Log dirs of a broker that the simulated world tells apart."""
 
-OF_A_NIGHT = ("description", "hourly_load", "incidents")
+OF_A_NIGHT = ("description", "hourly_load", "incidents", "assumed_records_per_s")
 """Parts that no scenario has."""
+
+RATES = "topics.*.partitions.records_per_s"
+"""What an import assumes of partitions whose rate no source tells."""
 
 ELR = "eligible.leader.replicas.version"
 METADATA_VERSION = "metadata.version"
@@ -508,7 +511,12 @@ def scenario_parts(file: ClusterFile, folder: Path) -> dict[str, Any]:
         "service": dict(file.service),
         **({"hourly_load": list(file.hourly_load)} if file.hourly_load else {}),
         **({"incidents": dict(file.incidents)} if file.incidents else {}),
+        **({"assumed_records_per_s": rates[0]} if (rates := _assumed_rates(file)) else {}),
     }
+
+
+def _assumed_rates(file: ClusterFile) -> list[Any]:
+    return [one.value for one in file.assumed if one.what == RATES]
 
 
 def of_a_scenario(parts: Mapping[str, Any]) -> dict[str, Any]:

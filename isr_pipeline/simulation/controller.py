@@ -32,7 +32,7 @@ from isr_pipeline.kafka.session import (
 from isr_pipeline.kafka.shutdown import has_reported
 from isr_pipeline.simulation.eligible import is_eligible, note_eligible
 from isr_pipeline.simulation.log import lose_from
-from isr_pipeline.simulation.measures import emit, emit_of_broker, rearm, refresh
+from isr_pipeline.simulation.measures import emit, emit_of_broker, note_silence, rearm, refresh
 from isr_pipeline.simulation.network import jitter, link
 from isr_pipeline.simulation.shortcuts.depends import (
     may_elect_uncleanly,
@@ -706,6 +706,7 @@ def hear(world: World, rules: Rules, broker: Broker) -> None:
             broker.fence_at = min(last, now) + broker.session_timeout_us
             _plan_session_end(world, rules, broker)
         return
+    note_silence(world, broker)
     broker.unheard_since = INF
     broker.fence_at = INF
     if broker.is_fenced and not broker.is_stopping:
@@ -732,6 +733,7 @@ def session_fires(world: World, rules: Rules, broker: Broker) -> None:
     cancel(world, broker.session_slot)
     if broker.unheard_since < INF:
         if not broker.is_fenced:
+            note_silence(world, broker)
             fence(world, rules, broker, True)
         elif outlives_fence(rules):  # it stopped in order: fenced once more, and nothing changes
             emit_of_broker(world, EventKind.BROKER_FENCED, broker.number)
@@ -784,6 +786,7 @@ def controller_back(world: World, rules: Rules, resumed: int) -> None:
             began = broker.fence_at
             if began < INF and now > began:
                 fenced_one = True
+                note_silence(world, broker)
                 fence(world, rules, broker, True)
                 hear(world, rules, broker)
             broker.fence_at = INF

@@ -313,7 +313,7 @@ def _read(
     entry.leader_end = leader.log_end_offset
     entry.high_watermark = leader.high_watermark
     if has_data:
-        entry.end = plan_read(request, entry, partition, leader)
+        entry.end = plan_read(world, request, entry, partition, leader)
         has_data = entry.end > entry.offset
     end = world.now
     if has_data or broker.faults_on > 0:

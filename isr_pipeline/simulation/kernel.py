@@ -23,6 +23,7 @@ from isr_pipeline.simulation.measures import (
     count_failed,
     count_untracked,
     hw_moved,
+    note_silence,
     watch_detection_delay,
 )
 from isr_pipeline.simulation.purgatory import expire_steps
@@ -162,6 +163,8 @@ def finish(world: World) -> None:
         book(world, partition)
         hw_moved(world, partition, False)
         close_ledgers(world, partition)
+    for i in range(world.broker_count):
+        note_silence(world, world.brokers[i])
     for i in range(world.stream_count):
         close_stream(world, world.streams[i])
     for i in range(world.replica_count):

@@ -18,6 +18,7 @@ from isr_pipeline.simulation.log import add_batch, commit_up_to, data_end
 from isr_pipeline.simulation.measures import (
     hw_moved,
     hw_stands,
+    note_response,
     watch_detection_delay,
 )
 from isr_pipeline.simulation.responses import respond
@@ -170,15 +171,24 @@ def append_records(
 
 
 @compiled
-def plan_read(request: Request, entry: Entry, partition: Partition, leader: Replica) -> int:
+def plan_read(
+    world: World, request: Request, entry: Entry, partition: Partition, leader: Replica
+) -> int:
     """Where the read of ``entry`` will end, within the request's byte limits."""
     follower = request.thread.follower
     room = follower.fetch_response_max_bytes - request.bytes
     if room <= 0 and request.has_data:
+        note_response(world, follower, 0, False, request.bytes, True)
         return entry.offset
     limit = min(follower.fetch_max_bytes, max(room, 0))
     end, size = data_end(partition, entry.offset, leader.log_end_offset, limit)
+    cut = size > limit or end < leader.log_end_offset
+    by_response = limit < follower.fetch_max_bytes
     if size > limit and request.has_data:
+        note_response(world, follower, 0, not by_response, request.bytes, by_response)
         return entry.offset  # only the first batch of a response may exceed the limit
     request.bytes += size
+    note_response(
+        world, follower, size, cut and not by_response, request.bytes, cut and by_response
+    )
     return end

@@ -243,6 +243,28 @@ def count_untracked(world: World, change: int) -> None:
 
 
 @compiled
+def note_silence(world: World, broker: Broker) -> None:
+    """The controller has missed ``broker`` until now: since the heartbeat that it reckons from."""
+    if 0 < broker.fence_at < INF and not broker.is_fenced:
+        since = broker.fence_at - broker.session_timeout_us
+        world.longest_silence = max(world.longest_silence, world.now - since)
+
+
+@compiled
+def note_response(
+    world: World, follower: Broker, size: int, cut: bool, response: int, full: bool
+) -> None:
+    """A read for ``follower`` took ``size`` bytes, its answer has ``response`` so far.
+
+    What a limit cut short counts as the limit: more was there.
+    """
+    read = max(size, follower.fetch_max_bytes) if cut else size
+    world.largest_read = max(world.largest_read, read)
+    whole = max(response, follower.fetch_response_max_bytes) if full else response
+    world.largest_response = max(world.largest_response, whole)
+
+
+@compiled
 def watch_detection_delay(world: World, follower: Replica) -> None:
     """Book the time in which the faulty ``follower`` should have been out of the ISR already.
 

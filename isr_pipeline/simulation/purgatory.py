@@ -135,7 +135,7 @@ def _completion_read(
         cancel(world, handler.slot)
         return True
     partition = leader.partition
-    entry.end = plan_read(request, entry, partition, leader)
+    entry.end = plan_read(world, request, entry, partition, leader)
     if entry.end <= entry.offset:
         return False
     request.has_data = 1
@@ -266,7 +266,7 @@ def expire_steps(world: World, rules: Rules, request: Request) -> None:
                 if read_must_wait(rules, leader):
                     schedule(world, request.slot, now + EXPIRY_RETRY_US)
                     return
-                entry.end = plan_read(request, entry, leader.partition, leader)
+                entry.end = plan_read(world, request, entry, leader.partition, leader)
                 if entry.end > entry.offset:
                     request.has_data = 1
                     end = read_end(world, broker, leader.partition, Reads.COMPLETION, 0, True)

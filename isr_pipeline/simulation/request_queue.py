@@ -16,6 +16,7 @@ def enqueue(world: World, broker: Broker, code: int) -> None:
     network threads, in the same order.
     """
     broker.queue_length += 1
+    world.longest_queue = max(world.longest_queue, broker.queue_length)
     if code > 0:
         request_at(world, code).state = RequestState.QUEUED
     head = broker.queue_head

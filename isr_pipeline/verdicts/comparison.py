@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ from isr_pipeline.verdicts.statistics import (
     sign_flip,
     signed_ranks,
 )
-from isr_pipeline.worlds.columns import ADDED, EXPOSURE, METRICS, OF_THE_RUN, values_of
+from isr_pipeline.worlds.columns import ADDED, EXPOSURE, METRICS, OF_THE_RUN, REACHED, values_of
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
@@ -71,6 +71,7 @@ class PanelOutcomes:
             do not say.
         values: metric, or column of the run -> (n, c); NaN where the pair failed or is missing. An
             older release's lack what was not measured then.
+        reached: column of how far a run came to a key's bound -> (n, c), likewise.
         missing: (n, c) pairs that the table does not hold.
         failed: (n, c) pairs whose event budget was spent.
     """
@@ -86,6 +87,7 @@ class PanelOutcomes:
     failed: Bools
     patterns: tuple[str, ...] = ()
     ends_ms: Floats | None = None
+    reached: dict[str, Floats] = field(default_factory=dict)
 
     @classmethod
     def from_frames(
@@ -121,7 +123,7 @@ class PanelOutcomes:
         rows = rows.drop(columns=null)
         told = rows.assign(**values_of(rows))
         values: dict[str, Floats] = {}
-        for name in (one for one in (EXPOSURE, *METRICS, *OF_THE_RUN) if one in told):
+        for name in (one for one in (EXPOSURE, *METRICS, *OF_THE_RUN, *REACHED) if one in told):
             values[name] = np.full(shape, np.nan)
             values[name][row, column] = pd.to_numeric(told[name]).to_numpy(float, na_value=np.nan)
         return cls(
@@ -131,6 +133,7 @@ class PanelOutcomes:
             exposure_us=np.fmax.reduce(values.pop(EXPOSURE), axis=1, initial=np.nan),
             strata=tuple(str(one) for one in scenarios["stratum"]),
             fault_kinds=tuple(str(one) for one in scenarios["fault_kinds"]),
+            reached={name: values.pop(name) for name in REACHED if name in values},
             values=values,
             missing=seen == 0,
             failed=np.nan_to_num(values["failed"]) > 0,
@@ -155,6 +158,7 @@ class PanelOutcomes:
             self,
             config_ids=config_ids,
             values={name: matrix[:, columns] for name, matrix in self.values.items()},
+            reached={name: matrix[:, columns] for name, matrix in self.reached.items()},
             missing=self.missing[:, columns],
             failed=self.failed[:, columns],
         )
@@ -175,6 +179,7 @@ class PanelOutcomes:
             strata=kept(self.strata),
             fault_kinds=kept(self.fault_kinds),
             values={name: matrix[some] for name, matrix in self.values.items()},
+            reached={name: matrix[some] for name, matrix in self.reached.items()},
             missing=self.missing[some],
             failed=self.failed[some],
             patterns=kept(self.patterns),

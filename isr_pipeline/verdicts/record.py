@@ -123,6 +123,9 @@ class Per(StrEnum):
     YEAR = "a year"
     """All incidents of a year, or those of a stratum."""
 
+    ACKNOWLEDGED = "% of acknowledged records"
+    """A year's records, of those that the reference acknowledges in its incidents."""
+
     TYPICAL = "in a typical scenario"
     """The geometric mean of a latency with its floor."""
 
@@ -534,6 +537,20 @@ class Described(_Record):
     pair: Figures
 
 
+class Reached(_Record):
+    """How far the runs of two configurations came to a bound that they differ in.
+
+    Attributes:
+        key: of Kafka, with its bound in :mod:`isr_pipeline.verdicts.exercised`.
+        measure: the farthest that any run came; ``value``: the nearest of both values of the key.
+            Both in the unit of the measure's column.
+    """
+
+    key: str
+    measure: float
+    value: float
+
+
 class AgainstReference(_Record):
     """A configuration against the reference.
 
@@ -551,6 +568,9 @@ class AgainstReference(_Record):
         described: metrics that nothing tests, in the order of a page: outside the correction, and
             without a word. Of the standing panel.
         night: in which this very comparison was made, and kept; empty: tonight.
+        keys: what it sets otherwise than the reference.
+        reached: how far the runs came to the bounds in which both differ.
+        assumed_records_per_s: rate of partitions of which nobody gave any; None: all are given.
     """
 
     name: str
@@ -564,6 +584,9 @@ class AgainstReference(_Record):
     differences: tuple[Difference, ...] = ()
     described: tuple[Described, ...] = ()
     night: str = ""
+    keys: tuple[str, ...] = ()
+    reached: tuple[Reached, ...] = ()
+    assumed_records_per_s: float | None = None
 
     @property
     def is_open(self) -> bool:

@@ -19,16 +19,23 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.base.files.models import Strict, format_of
 from isr_pipeline.base.files.whole import write_whole
 from isr_pipeline.base.home import Home
-from isr_pipeline.experiment.configurations import MIN_ISR, lowered
+from isr_pipeline.experiment.configurations import (
+    MIN_ISR,
+    effective,
+    lowered,
+    resolved_params,
+)
 from isr_pipeline.experiment.file import healthy_scenario
 from isr_pipeline.kernels.source import kernel_of
 from isr_pipeline.scenarios.model import apply
+from isr_pipeline.verdicts.acknowledged import as_shares
 from isr_pipeline.verdicts.comparison import PanelOutcomes
+from isr_pipeline.verdicts.exercised import farther, reached
 from isr_pipeline.verdicts.looks import Look, call, size_of
 from isr_pipeline.verdicts.quantities import (
     ONE_REPLICA,
@@ -55,6 +62,8 @@ from isr_pipeline.verdicts.record import (
 from isr_pipeline.verdicts.years import until_healed, until_repaired, years
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from isr_pipeline.base.storage.places import Place
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.scenarios.profile import FaultProfile
@@ -94,25 +103,49 @@ def against_reference(
         if one is reference:
             continue
         moved = one.params.get(MIN_ISR) != reference.params.get(MIN_ISR)
+        laid_over = apply(healthy, one.overrides)
         found.append(
             AgainstReference(
                 name=one.name,
                 config_id=one.config_id,
-                weaker=lowered(apply(healthy, one.overrides), today),
+                weaker=lowered(laid_over, today),
                 problem="" if one.config_id in compared else "some of its pairs failed",
                 healed_before=healed.get(reference.config_id),
                 healed_after=healed.get(one.config_id),
                 repair_before=repair.get(reference.config_id),
                 repair_after=repair.get(one.config_id),
-                differences=tuple(
-                    each
-                    for each in compared.get(one.config_id, ())
-                    if not (moved and each.metric == UNDER_MIN)
+                differences=_of_records(
+                    plan,
+                    panel,
+                    tuple(
+                        each
+                        for each in compared.get(one.config_id, ())
+                        if not (moved and each.metric == UNDER_MIN)
+                    ),
+                ),
+                assumed_records_per_s=plan.definition.cluster.assumed_records_per_s,
+                keys=_differing(one.overrides, reference.overrides),
+                reached=reached(
+                    panel.select((reference.config_id, one.config_id)),
+                    (effective(resolved_params(today)), effective(resolved_params(laid_over))),
                 ),
                 described=beside.get(one.config_id, ()),
             )
         )
     return tuple(found)
+
+
+def _of_records(
+    plan: Plan, panel: PanelOutcomes, found: tuple[Difference, ...]
+) -> tuple[Difference, ...]:
+    """Counts of records as shares, where nobody gave the rates that they grow with."""
+    if plan.definition.cluster.assumed_records_per_s is None:
+        return found
+    return as_shares(found, panel.select((plan.reference_id,)), plan.definition.profile)
+
+
+def _differing(mine: Mapping[str, Any], its: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(key for key in {**its, **mine} if mine.get(key) != its.get(key))
 
 
 def _usable(panel: PanelOutcomes) -> list[str]:
@@ -151,9 +184,15 @@ def called_again(
     if plan.reference_id not in usable:
         return against
     here = look.settings(settings, kept)
-    seen = _compared(panel, ids, plan.reference_id, here, plan.definition.profile, look.share)
+    compared = _compared(panel, ids, plan.reference_id, here, plan.definition.profile, look.share)
+    seen = {config_id: _of_records(plan, panel, one) for config_id, one in compared.items()}
     return tuple(
-        one.model_copy(update={"differences": _again(one, seen[one.config_id])})
+        one.model_copy(
+            update={
+                "differences": _again(one, seen[one.config_id]),
+                "reached": farther(one.reached, panel.select((plan.reference_id, one.config_id))),
+            }
+        )
         if one.config_id in seen
         else one
         for one in against

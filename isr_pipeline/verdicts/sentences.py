@@ -237,6 +237,8 @@ def one_figure(metric: str, per: Per, value: float) -> str:
 
 def unit_per(metric: str, per: Per) -> str:
     """The unit of the two figures: ``partition-minutes a year``, ``ms in a typical scenario``."""
+    if per is Per.ACKNOWLEDGED:
+        return str(per)
     unit = METRICS[metric].unit
     return f"{unit.year if per is Per.YEAR else unit.total} {per}"
 

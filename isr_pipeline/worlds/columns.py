@@ -65,6 +65,11 @@ class Measured:
         """The same with acks=all."""
         return _percentile_ms(self.acks_all_latencies, share, self.world.horizon)
 
+    @property
+    def longest_produce_ms(self) -> float:
+        """Of the batch that waited longest, with either acks."""
+        return max(self.acks_1_latency_ms(1.0), self.acks_all_latency_ms(1.0))
+
 
 def measured_in(w: npt.NDArray[np.int64]) -> Measured:
     """Read a world that has reached its horizon."""
@@ -572,9 +577,18 @@ MAIN: tuple[str, ...] = tuple(metric.name for metric in _ROWS if metric.main)
 MAIN_RATES: tuple[str, ...] = tuple(name for name in MAIN if METRICS[name].unit is not MS)
 """Those of which a sum over scenarios means something."""
 
+_REACHED = (
+    Column("largest_read_bytes", "int", lambda m: m.world.largest_read),
+    Column("largest_response_bytes", "int", lambda m: m.world.largest_response),
+    Column("longest_silence_ms", "float", lambda m: m.world.longest_silence / 1000),
+    Column("longest_queue", "int", lambda m: m.world.longest_queue),
+    Column("longest_produce_ms", "float", lambda m: m.longest_produce_ms),
+    Column("least_isr", "int", lambda m: m.world.least_isr),
+)
 _COUNTED = (
     Column(EXPOSURE, "int", lambda m: m.exposure),
     *(Column(metric.top, metric.unit.type, metric.of) for metric in _ROWS),
+    *_REACHED,
 )
 _OF_THE_RUN = (
     Column("simulated_ms", "float", lambda m: m.world.horizon / 1000),
@@ -590,7 +604,15 @@ COUNTED: tuple[str, ...] = tuple(column.name for column in _COUNTED)
 OF_THE_RUN: tuple[str, ...] = tuple(column.name for column in _OF_THE_RUN)
 """Columns that it has too."""
 
-ADDED: tuple[str, ...] = ("leaderless_us", "any_leaderless", "led_under_min_isr_us")
+REACHED: tuple[str, ...] = tuple(column.name for column in _REACHED)
+"""How near a run came to the keys that have a bound (`verdicts.exercised`): no metrics."""
+
+ADDED: tuple[str, ...] = (
+    "leaderless_us",
+    "any_leaderless",
+    "led_under_min_isr_us",
+    *REACHED,
+)
 """Columns that kernels of releases before 0.3.0 do not give: null in their rows."""
 
 

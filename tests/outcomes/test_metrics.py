@@ -24,6 +24,7 @@ from isr_pipeline.worlds.columns import (
     EXPOSURE,
     METRICS,
     OF_THE_RUN,
+    REACHED,
     values_of,
 )
 from tests.validation.tables import outcomes, tiny_plan
@@ -33,9 +34,9 @@ class TestMetrics:
     """Definitions."""
 
     def test_every_column_is_told(self) -> None:
-        """Every column but exposure and the run's own particulars is the top of one metric."""
+        """Every column but exposure and how far a run came to bounds is the top of one metric."""
         tops = [metric.top for metric in METRICS.values()]
-        assert sorted([EXPOSURE, *tops]) == sorted(COUNTED)
+        assert sorted([EXPOSURE, *tops, *REACHED]) == sorted(COUNTED)
 
     def test_tested_and_shown(self) -> None:
         """The metrics that verdicts test are the six of the method."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 
@@ -14,7 +14,9 @@ from typer.testing import CliRunner
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.cli import app
+from isr_pipeline.experiment.file import AskedIncidents
 from isr_pipeline.experiment.plan import make_plan
+from isr_pipeline.kafka.own_rules import narrower, rule_set_of, text_of
 from isr_pipeline.report import compare as comparing
 from isr_pipeline.report.compare import Compared, Curve, Mostly, Point, compare, lines, table
 from isr_pipeline.scenarios.generator import draw_panel
@@ -82,7 +84,7 @@ class TestAsANight:
         """Every metric has the word, the ratio and the interval that the report would have."""
         file = tmp_path / "same.yaml"
         sides = {"a": {LAG: 3000}, "b": {LAG: 9000}}
-        file.write_text(comparing._experiment("tiny", "smoke", {}, sides))
+        file.write_text(comparing._experiment("tiny", "smoke", AskedIncidents({}, {}, {}), sides))
         plan = make_plan(file, "2026-11-26", SCENARIOS)
         drawn = list(draw_panel(plan.definition.source, "regression"))
         outcomes = [simulate_scenario((one, plan.configurations)) for one in drawn]
@@ -165,6 +167,40 @@ class TestCurve:
         ).against
         assert comparing._told_over_lengths(against) == [UNDER_MIN]
 
+    @pytest.mark.parametrize(
+        ("key", "pattern", "ends"),
+        [
+            ("broker.session.timeout.ms", "pause", (4_500, 36_000)),
+            (LAG, "read_stall", (4_500, 36_000)),
+        ],
+    )
+    def test_around_the_key(self, key: str, pattern: str, ends: tuple[int, int]) -> None:
+        """A key of a limit is asked about what is shorter and what is longer than it."""
+        plan = comparing._plan(f"{key}=9000", f"{key}=18000", "tiny", "nightly", SCENARIOS, ())
+        around = comparing._around(plan)
+        assert around is not None
+        assert (around.pattern, around.lengths[0], around.lengths[-1]) == (pattern, *ends)
+        assert len(around.lengths) == comparing.POINTS
+
+    @pytest.mark.parametrize(
+        ("b", "faults"),
+        [
+            ("num.replica.fetchers=4", "nightly"),
+            (f"{LAG}=9000,broker.session.timeout.ms=18000", "nightly"),
+            ("broker.session.timeout.ms=18000", "stuck-reads"),
+        ],
+    )
+    def test_around_no_key(self, b: str, faults: str) -> None:
+        """A key without a length, two keys, or faults without such an incident."""
+        plan = comparing._plan("today", b, "tiny", faults, SCENARIOS, ())
+        assert comparing._around(plan) is None
+
+    def test_equal_points(self) -> None:
+        """What both have alike is called so."""
+        curve = Curve(PRODUCE, "pause", (Point(1000, 0.5, 0.5), Point(24_000, 12.0, 30.25)))
+        said = table(found(difference(PRODUCE, Word.WORSE), curves=(curve,)))
+        assert said[-2:] == ["| 1 s | 0.5 | the same |", "| 24 s | 12 | 30.2 |"]
+
     def test_told_in_the_total(self, approved: Approved) -> None:
         """Each length has what one incident costs."""
         curve = Curve(PRODUCE, "read_stall", (Point(1000, 0.0, 0.5), Point(24_000, 12.0, 30.25)))
@@ -201,6 +237,26 @@ class TestWords:
         """Values in the metric's unit, ratio, word, and the faults that most of it comes with."""
         said = table(found(difference(OFFLINE, Word.WORSE)))
         approved(said)
+
+    def test_a_rule_that_could_be_narrower(self) -> None:
+        """A reviewer asks whether less of it would do; where it would not, nothing is said."""
+        both = found(difference(OFFLINE, Word.WORSE), difference(PRODUCE, Word.WORSE))
+        step = "expand_needs_lag=under_min_isr"
+        rows = table(replace(both, narrower=step, no_wider=(OFFLINE,)))
+        said = {row.split("|")[1]: "changes nothing more" in row for row in rows if "worse" in row}
+        assert [*said.values()] == [False, True]
+
+    @pytest.mark.parametrize(
+        ("value", "step"),
+        [("always", "expand_needs_lag=under_min_isr"), ("under_min_isr", "")],
+    )
+    def test_what_is_narrower(self, value: str, step: str) -> None:
+        """Only the widest value of a switch has a step below it that asks at all."""
+        release = text_of("mine", "4.1+", {"expand_needs_lag": value})
+        found_ = narrower(release)
+        assert (found_[1] if found_ else "") == step
+        assert found_ is None or rule_set_of(found_[0]).expand_needs_lag.name == "UNDER_MIN_ISR"
+        assert narrower("4485-doc") is None
 
     def test_every_row_has_every_column(self, asked: Compared) -> None:
         """It is Markdown: each table's rows have as many cells as its heading."""

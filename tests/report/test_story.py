@@ -114,6 +114,13 @@ class TestStory:
         story = Story((run(title="baseline"), run(*offline(7, 20, 30), title="tonight")))
         approved(story.lines())
 
+    def test_equal_runs(self, approved: Approved) -> None:
+        """What a change leaves alone is called the same, whatever was hit."""
+        same = Story(tuple(run(*offline(7, 20, 30), title=title) for title in ("before", "after")))
+        other = Story((run(*offline(7, 20, 30)), run(*offline(7, 20, 31))))
+        assert (same.is_same, other.is_same, Story((run(),)).is_same) == (True, False, False)
+        approved(same.lines())
+
     def test_of_an_explanation(
         self, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, approved: Approved
     ) -> None:

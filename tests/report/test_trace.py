@@ -23,7 +23,7 @@ from isr_pipeline.report.lanes import (
     moments,
 )
 from isr_pipeline.report.story import Run, Story
-from isr_pipeline.report.trace import sample_period_ms, write_trace
+from isr_pipeline.report.trace import drawn, sample_period_ms, write_trace
 from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.worlds.run import Result, Samples
 from tests.approved import Approved
@@ -59,6 +59,15 @@ def test_shows_outcome_and_events(tmp_path: Path) -> None:
     ):
         named = f'<th scope="row">{words}<br><small><code>{name}</code></small></th>'
         assert f'{named}<td class="n">{value}</td><td>{unit}</td>' in text
+
+
+def test_equal_runs_are_drawn_once() -> None:
+    """Two pictures without a difference would be searched for one."""
+    runs = [one(EVENT, title=title) for title in ("before", "after")]
+    later = one({**EVENT, "t_ms": 40_000.0}, title="after")
+    alone, twice = drawn(Story((runs[1],))), drawn(Story((runs[0], later)))
+    assert drawn(Story(tuple(runs))) == alone
+    assert len(twice["data"]) > len(alone["data"])
 
 
 @pytest.mark.parametrize(("depth", "is_drawn"), [(0, False), (3, True)])

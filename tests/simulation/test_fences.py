@@ -55,6 +55,7 @@ NOTED = {
     **dict.fromkeys(
         [
             ("hear", "Broker.session_timeout_us"),
+            ("note_silence", "Broker.session_timeout_us"),
             ("_session_found_over", "Broker.session_timeout_us"),
         ],
         ("_plan_session_end", "note(world, Depends.SESSION)"),

@@ -17,6 +17,7 @@ from isr_pipeline.verdicts import acceptance, baseline, stages
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.record import OPEN, NightVerdict, Status, load_verdict
 from isr_pipeline.verdicts.sentences import reason
+from isr_pipeline.worlds.columns import ADDED, COUNTED
 from tests.approved import Approved
 from tests.blame.cases import SCENARIO
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World
@@ -162,3 +163,11 @@ def test_another_outcome(monkeypatch: pytest.MonkeyPatch, approved: Approved) ->
     why = stages.why_not(plan, "further-1")
     approved(why)
     given_up(stages.decide(plan), "lag-20s", why)
+
+
+def test_a_table_of_an_older_release() -> None:
+    """It has what was measured then, and that is compared; what both have must agree."""
+    outcome = dict.fromkeys(COUNTED, 1)
+    older = {name: 1 for name in COUNTED if name not in ADDED}
+    assert baseline._is_as_accepted(outcome, older)
+    assert not baseline._is_as_accepted(outcome, {**older, "records_lost": 2})

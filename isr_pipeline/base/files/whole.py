@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import uuid
 from pathlib import Path
 from typing import TypeVar
 
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.storage.remote import RemotePath
 
 AnyPlace = TypeVar("AnyPlace", Path, RemotePath, Path | RemotePath)
@@ -46,3 +49,24 @@ def write_whole(file: AnyPlace, content: str | bytes, *, mode: int = MODE) -> An
         draft.unlink(missing_ok=True)
         raise
     return file
+
+
+def write_asked(file: Path, content: str, option: str) -> None:
+    """Write a file that an option of a command names.
+
+    Raises:
+        InputError: it cannot be written there.
+    """
+    try:
+        write_whole(file, content)
+    except OSError as error:
+        raise InputError(option, "", f"{file} ({error.strerror})", "a file to write") from None
+
+
+def write_json(value: object, out: str, option: str) -> None:
+    """Write JSON to a file that an option names, or to standard output for ``-``."""
+    text = json.dumps(value, indent=1, allow_nan=False) + "\n"
+    if out == "-":
+        sys.stdout.write(text)
+    else:
+        write_asked(Path(out), text, option)

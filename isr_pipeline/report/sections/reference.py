@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.experiment.file import healthy_scenario
 from isr_pipeline.experiment.keys import own_values, unread_overrides
+from isr_pipeline.experiment.not_modelled import limits
 from isr_pipeline.report import differences, words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
@@ -195,4 +196,8 @@ def _kept(data: NightData) -> list[str]:
     healthy = healthy_scenario(data.plan.definition)
     cluster = apply(healthy, data.reference.overrides)
     set_by = {one.name: one.overrides for one in asked}
-    return [*unread_overrides(healthy, set_by), *own_values(cluster, changed)]
+    return [
+        *unread_overrides(healthy, set_by),
+        *own_values(cluster, changed),
+        *limits(data.plan.definition),
+    ]

@@ -201,6 +201,11 @@ class World(Row, lines=True, header=True):
     jump_count: Loose
     least_isr: Cell  # fewest members that an ISR had or was to have (`shortcuts.depends`)
     longest_read: Cell  # longest read for a follower
+    # msr: how near the run came to keys with a bound (`verdicts.exercised`)
+    largest_read: Cell  # most bytes of a partition in an answer; the limit where that cut it
+    largest_response: Cell  # likewise of an answer
+    longest_silence: Cell  # of a broker that is not fenced, to the controller
+    longest_queue: Cell  # most requests that waited on a broker
     locked_read_count: Total  # reads so far that held a partition's lock
     held_up_ticks: Cell  # ticks that had to wait for a lock: they make events beside their own
     # when this controller became active; 0: the first, whose checks have a phase
