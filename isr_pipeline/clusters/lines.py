@@ -22,7 +22,7 @@ _LABEL = re.compile(
     r"|\bconfigs? for .{1,300} are\b|\bsensitive=(?:true|false)\b|\bsynonyms=\{"
     r"|^\||\b(?:baseOffset|payload): ?\S|\bpartition \d+, leader "
     r'|"(?:logDirs?|brokers|partitions?|KafkaPartitionState|records)"\s*:'
-    r"|^Error while executing |^\s*apiVersion:\s|^\s*[a-z]\w*(?:\.\w+)+\s*="
+    r"|^\s*Configs:|^Error while executing |^\s*apiVersion:\s|^\s*[a-z]\w*(?:\.\w+)+\s*="
 )
 """What a line of any known format has, and nothing else that people paste beside it."""
 
@@ -36,6 +36,10 @@ _REST = re.compile(
 """Behind a block's line, what a terminal may have cut off it: ids of brokers, or settings."""
 _WRAPPED = "the rest of a line that was wrapped"
 _CUT_IN_A_KEY = re.compile(r"(?:^|,)\s*([a-z][\w-]*\.[\w.-]*)?$")
+
+_BEGINS_YAML = re.compile(r"(?:---|%YAML|#|\{|- |[a-z\"'][\w.\"'-]*\s*:(?:\s|$))")
+_OF_YAML = re.compile(r"(?:\s+\S|---|\.\.\.|#|[\]}]|- |[\w.\"'-]+\s*:(?:\s|$))")
+"""Lines that the YAML of a platform's resources begins with, and that it may end with."""
 
 _KINDS_OF_LINE = (
     (re.compile(r".{0,40}?\d\d:\d\d:\d\d\b"), "a log line with a time"),
@@ -142,6 +146,17 @@ def own_lines(
         else:
             around.append((number, line))
     source.tell_skipped(skipped + len(around))
+
+
+def yaml_text(source: Source, text: str) -> str:
+    """Empty, and count, the lines that a shell or a program put before and behind YAML."""
+    lines = text.split("\n")
+    kept = [i for i, line in enumerate(lines) if _BEGINS_YAML.match(line)]
+    first = kept[0] if kept else 0
+    last = next((i for i in reversed(range(len(lines))) if _OF_YAML.match(lines[i])), len(lines))
+    around = [i for i in range(len(lines)) if not first <= i <= last and lines[i].strip()]
+    source.tell_skipped(len(around))
+    return "\n".join("" if i in set(around) else line for i, line in enumerate(lines))
 
 
 def json_texts(source: Source, text: str, allowed: str) -> Iterator[tuple[int, Any]]:

@@ -22,13 +22,13 @@ from isr_pipeline.clusters import (
     strimzi,
     topics_text,
 )
-from isr_pipeline.clusters.facts import Facts, Source, without_colours
+from isr_pipeline.clusters.facts import Facts, Source
 from isr_pipeline.clusters.metadata import Section, facts_of_metadata
+from isr_pipeline.clusters.plain_text import plain
 
 BYTES_MAX = 512 * 2**20
 """Of one source: a metadata log is kept to 100 MiB by default."""
 _GZIP = b"\x1f\x8b"
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,7 @@ def read_source(path: Path, name: str) -> Source:
     Raises:
         InputError: no file, or a file that is too large.
     """
-    content = _content(path, name)
-    if content.startswith(_UTF_16):  # as Windows' shell writes what it is sent
-        content = content.decode("utf-16", "replace").encode()
-    return Source(name, content)
+    return Source(name, _content(path, name))
 
 
 def facts_of(sources: Iterable[Source]) -> list[Facts]:
@@ -89,11 +86,11 @@ def facts_of(sources: Iterable[Source]) -> list[Facts]:
     for source in sources:
         one = _read(source)
         if isinstance(one, Facts):
-            one.left_out += source.left_out
+            one.left_out += source.told()
             found.append(one)
         else:
             sections += one
-            skipped += source.left_out
+            skipped += source.told()
     if not sections:
         return found
     of_log = facts_of_metadata(sections)
@@ -108,7 +105,8 @@ def _read(source: Source) -> Facts | list[Section]:
         return metadata_files.read(source)
     if source.content.startswith(_GZIP):
         source.refuse("", "a gzip file", "the same file unpacked")
-    text = without_colours(source.content.decode("utf-8-sig", "replace"))
+    source = plain(source)
+    text = source.content.decode("utf-8", "replace")
     found = next((one for one in TEXTS if one.recognises(text)), None)
     if found is not None:
         return found.read(source)

@@ -20,6 +20,7 @@ from ruamel.yaml.error import YAMLError
 
 from isr_pipeline.base.files.words import counted
 from isr_pipeline.clusters.facts import PLATFORM, Facts, Source, topic_name
+from isr_pipeline.clusters.lines import yaml_text
 from isr_pipeline.clusters.properties import started_with, topic_setting
 
 KIND = "Strimzi resources"
@@ -154,11 +155,11 @@ def _of_one_cluster(
 
 def _resources(source: Source) -> Iterator[Mapping[str, Any]]:
     """Every resource: of each document, and of lists in them."""
-    text = source.text(_ALLOWED)
+    text = yaml_text(source, source.text(_ALLOWED))
     if text.count("\n") + text.count(",") > _NODES_MAX:
         source.refuse("", "too many lines", f"at most {_NODES_MAX}")
     try:
-        documents = [json.loads(text)] if text.lstrip().startswith("{") else _documents(text)
+        documents = _documents(text)
     except (YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         source.refuse(mark.line + 1 if mark else "", "no YAML", _ALLOWED)
@@ -179,6 +180,8 @@ def _resources(source: Source) -> Iterator[Mapping[str, Any]]:
 
 
 def _documents(text: str) -> list[Any]:
+    if text.lstrip().startswith("{"):
+        return [json.loads(text)]
     with warnings.catch_warnings():  # of an anchor that is used again, which YAML allows
         warnings.simplefilter("ignore")
         return list(YAML(typ="safe", pure=True).load_all(text))
