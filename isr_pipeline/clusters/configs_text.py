@@ -153,6 +153,7 @@ def read(source: Source) -> Facts:
             _add_entry(blocks[-1], entry)
         else:
             others += 1
+        source.take(number)
     refuse_cut(source, cuts)
     if not blocks and not others:
         source.refuse("", "no entity", _ALLOWED)

@@ -32,14 +32,14 @@ class Source:
     Attributes:
         name: as error lines and ``values_from`` call it.
         content: all of it.
-        left_out: what a reader skips in it.
-        skipped: numbers of lines that are none of its format's.
+        left_out: what a reader tells of it.
+        lines: those that say something, by number; false as long as no reader took them.
     """
 
     name: str
     content: bytes
     left_out: list[str] = field(default_factory=list, compare=False)
-    skipped: list[int] = field(default_factory=list, compare=False)
+    lines: dict[int, bool] = field(default_factory=dict, compare=False)
 
     def text(self, kind: str, other: str | None = None) -> str:
         """Give the content as text.
@@ -59,13 +59,18 @@ class Source:
             line = self.content[: error.start].count(b"\n") + 1
             raise InputError(self.name, f"line {line}", "no UTF-8", kind) from None
 
-    def tell_skipped(self, lines: int) -> None:
-        """Count lines that are none of the format's."""
-        self.skipped.append(lines)
+    def has(self, *lines: int) -> None:
+        """Note lines that say something; those that nobody takes are told."""
+        for number in lines:
+            self.lines.setdefault(number, False)
+
+    def take(self, *lines: int) -> None:
+        """Note lines that are used, or told in words of their own."""
+        self.lines.update(dict.fromkeys(lines, True))
 
     def told(self) -> list[str]:
-        """Give what its reader skips, lines around the listing included."""
-        lines = sum(self.skipped)
+        """Give what its reader tells, and how many lines it did not take."""
+        lines = sum(not taken for taken in self.lines.values())
         around = f"{counted(lines, 'line')} around the listing skipped ({self.name})"
         return [*self.left_out, *([around] if lines else [])]
 

@@ -117,7 +117,7 @@ def own_lines(
     """Give a format's own lines with their numbers.
 
     Args:
-        source: which is told how many others there are.
+        source: which is told of every line; those that its reader takes are used.
         text: all of it.
         allowed: for error lines.
         begins: whether a line begins a block.
@@ -127,17 +127,18 @@ def own_lines(
         InputError: a line of something else within a block, or one around it that bears a label.
     """
     around: list[tuple[int, str]] = []
-    skipped, within = 0, False
+    within = False
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
+        source.has(number)
         if begins(line):
-            skipped, around, within = skipped + len(around), [], True
+            around, within = [], True
             yield number, line
         elif belongs(line):
             if around and within:
                 refuse_line(source, *around[0], allowed)
-            skipped, around, within = skipped + len(around), [], True
+            around, within = [], True
             yield number, line
         elif _LABEL.search(line) or (within and _CUT.match(line)):
             refuse_line(source, number, line, allowed)
@@ -145,7 +146,6 @@ def own_lines(
             source.refuse(number, f"{_WRAPPED} ({line.strip()})", allowed)
         else:
             around.append((number, line))
-    source.tell_skipped(skipped + len(around))
 
 
 def yaml_text(source: Source, text: str) -> str:
@@ -154,9 +154,9 @@ def yaml_text(source: Source, text: str) -> str:
     kept = [i for i, line in enumerate(lines) if _BEGINS_YAML.match(line)]
     first = kept[0] if kept else 0
     last = next((i for i in reversed(range(len(lines))) if _OF_YAML.match(lines[i])), len(lines))
-    around = [i for i in range(len(lines)) if not first <= i <= last and lines[i].strip()]
-    source.tell_skipped(len(around))
-    return "\n".join("" if i in set(around) else line for i, line in enumerate(lines))
+    source.has(*(i for i, line in enumerate(lines, 1) if line.strip()))
+    source.take(*(i + 1 for i in range(first, last + 1) if lines[i : i + 1] and lines[i].strip()))
+    return "\n".join(line if first <= i <= last else "" for i, line in enumerate(lines))
 
 
 def json_texts(source: Source, text: str, allowed: str) -> Iterator[tuple[int, Any]]:
@@ -165,13 +165,13 @@ def json_texts(source: Source, text: str, allowed: str) -> Iterator[tuple[int, A
     Raises:
         InputError: JSON that is cut off, or a line around it that bears a label of any format.
     """
-    skipped = place = 0
-    number = 1
+    place, number = 0, 1
     while place < len(text):
         end = _end_of_line(text, place)
         line = text[place:end]
         if line.lstrip().startswith("{"):
             value, behind = _decoded(source, text, text.index("{", place), allowed)
+            source.take(*range(number, number + text.count("\n", place, behind) + 1))
             yield number, value
             end = _end_of_line(text, behind)
             if text[behind:end].strip():
@@ -179,10 +179,9 @@ def json_texts(source: Source, text: str, allowed: str) -> Iterator[tuple[int, A
         elif line.strip():
             if _LABEL.search(line):
                 refuse_line(source, number, line, allowed)
-            skipped += 1
+            source.has(number)
         number += text.count("\n", place, end)
         place = end
-    source.tell_skipped(skipped)
 
 
 def _end_of_line(text: str, place: int) -> int:

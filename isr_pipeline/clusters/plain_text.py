@@ -7,6 +7,7 @@ marks around it. Lines keep their numbers, for error lines; whether the last lin
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from isr_pipeline.clusters.facts import Source
 
@@ -41,12 +42,10 @@ def plain(source: Source) -> Source:
     content = _as_utf_8(source.content)
     text = _OF_TERMINALS.sub("", content.decode("utf-8", "surrogateescape"))
     text = _END_OF_LINE.sub("\n", text).translate(_SIGNS)
-    text, fences = _FENCE.subn("", _without_quotes(text))
-    source.tell_skipped(fences)
-    text = _BLANKS_BEHIND.sub("", _without_indentation(text))
-    return Source(
-        source.name, text.encode("utf-8", "surrogateescape"), source.left_out, source.skipped
-    )
+    text = _without_quotes(text)
+    source.has(*(text.count("\n", 0, found.start()) + 1 for found in _FENCE.finditer(text)))
+    text = _BLANKS_BEHIND.sub("", _without_indentation(_FENCE.sub("", text)))
+    return replace(source, content=text.encode("utf-8", "surrogateescape"))
 
 
 def _as_utf_8(content: bytes) -> bytes:

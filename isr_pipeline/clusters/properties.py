@@ -91,7 +91,7 @@ def read(source: Source) -> Facts:
     """
     facts = Facts(source.name, KIND, PLATFORM)
     pairs: dict[str, str] = {}
-    for number, line in _without_a_shells(source, _of_a_log(source, property_lines(source))):
+    for number, line in _without_a_shells(source, _of_a_log(property_lines(source))):
         found = _pair(line)
         if found is None:
             refuse_line(source, number, line, _ALLOWED)
@@ -100,6 +100,7 @@ def read(source: Source) -> Facts:
         _check_id(source, number, pairs, found)
         facts.put(pairs, found[1], unescaped(found[2].strip()))
         _check_kind(source, number, found[1], pairs[found[1]])
+        source.take(number)
     roles = _roles(pairs.get("process.roles", ""))
     if not roles <= _ROLES:
         allowed = "broker, controller, both, or nothing"
@@ -210,10 +211,11 @@ def property_lines(source: Source) -> list[tuple[int, str]]:
         found.append((begin, line))
     if open_line:
         found.append(open_line)
+    source.has(*(begin for begin, _ in found))
     return found
 
 
-def _of_a_log(source: Source, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+def _of_a_log(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """Of a broker's whole log, what it was started with; all lines of another text."""
     kept: list[tuple[int, str]] = []
     within = is_a_log = False
@@ -225,7 +227,6 @@ def _of_a_log(source: Source, lines: list[tuple[int, str]]) -> list[tuple[int, s
             kept.append((number, line))
     if not is_a_log:
         return lines
-    source.tell_skipped(len(lines) - len(kept))
     return kept
 
 
@@ -244,7 +245,6 @@ def _without_a_shells(source: Source, lines: list[tuple[int, str]]) -> list[tupl
     behind = lines[pairs[-1] + 1 :] if pairs else []
     if behind and _REST.match(behind[0][1]):
         refuse_line(source, *behind[0], _ALLOWED)
-    source.tell_skipped(len(lines) - len(kept))
     return kept
 
 
