@@ -21,7 +21,14 @@ from isr_pipeline.clusters.assumptions import (
     Assumptions,
     is_internal,
 )
-from isr_pipeline.clusters.facts import LIVE, METADATA, Facts, PartitionFacts, TopicFacts
+from isr_pipeline.clusters.facts import (
+    LIVE,
+    METADATA,
+    Facts,
+    PartitionFacts,
+    TopicFacts,
+    is_secret,
+)
 from isr_pipeline.clusters.topics_text import ELR_COLUMN, WITHOUT_ELR, WITHOUT_ELR_KRAFT
 from isr_pipeline.kafka.broker_config import KEYS, resolve
 from isr_pipeline.kafka.known_keys import mistyped
@@ -824,7 +831,8 @@ def _unread(sources: Sequence[Facts]) -> list[str | dict[str, Any]]:
     """Keys that no cluster file has: how many, and which; a word without a dot may be no key."""
     keys = sorted({key for facts in sources for key in facts.unread})
     names = [key for key in keys if "." in key]
-    named = f": {', '.join(names)}" if len(names) <= UNREAD_NAMED else " (--json names them)"
+    shown = len(names) <= UNREAD_NAMED and not any(map(is_secret, names))
+    named = f": {', '.join(names)}" if shown else " (--json names them)"
     what = f"{counted(len(keys), 'key')} that no rule reads{named if names else ''}"
     return [*filter(None, map(mistyped, keys)), {"what": what, "keys": names}] if keys else []
 

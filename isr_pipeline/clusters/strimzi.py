@@ -31,8 +31,16 @@ _UNDER_ZOOKEEPER = ("ZooKeeper", "KRaftMigration")
 """States in which ZooKeeper's controller elects; from dual writing on KRaft's do (KIP-866)."""
 _SETTLED = ("", "ZooKeeper", "KRaft")
 """States of a cluster that is not being migrated."""
-_READ = frozenset({"version", "metadataVersion", "config", "rack", "replicas"})
-"""Of ``Kafka.spec.kafka``."""
+_READ = {
+    "Kafka": {"apiVersion", "kind", "metadata", "spec", "status"},
+    "Kafka.spec": {"kafka", "zookeeper"},
+    "Kafka.spec.kafka": {"version", "metadataVersion", "config", "rack", "replicas"},
+    "KafkaNodePool": {"apiVersion", "kind", "metadata", "spec", "status"},
+    "KafkaNodePool.spec": {"roles", "replicas"},
+    "KafkaTopic": {"apiVersion", "kind", "metadata", "spec", "status"},
+    "KafkaTopic.spec": {"topicName", "partitions", "replicas", "config"},
+}
+"""Keys that are used, or told in words of their own; all others are counted."""
 _NODES_MAX = 2_000_000
 _LEVEL = re.compile(r"(\d+\.\d+)(?:-IV\d+)?$")
 
@@ -50,7 +58,7 @@ def read(source: Source) -> Facts:
     """
     facts = Facts(source.name, KIND, PLATFORM)
     every = list(_resources(source))
-    found = [_resource(source, one) for one in every if one.get("kind") in _KINDS]
+    found = [_resource(facts, source, one) for one in every if one.get("kind") in _KINDS]
     others = Counter(str(one.get("kind")) for one in every if one.get("kind") not in _KINDS)
     facts.left_out += [f"{counted(n, 'resource')} of kind {kind}" for kind, n in others.items()]
     ours = list(_of_one_cluster(facts, source, found))
@@ -125,13 +133,20 @@ class _Resource:
         return self.name if self.kind == "Kafka" else self.noted("labels", "strimzi.io/cluster")
 
 
-def _resource(source: Source, given: Mapping[str, Any]) -> _Resource:
+def _resource(facts: Facts, source: Source, given: Mapping[str, Any]) -> _Resource:
     kind = str(given["kind"])
     parts = (
         _mapping(source, f"{kind}.{part}", given.get(part))
         for part in ("metadata", "spec", "status")
     )
-    return _Resource(kind, *parts)
+    found = _Resource(kind, *parts)
+    _count_others(facts, kind, given)
+    _count_others(facts, f"{kind}.spec", found.spec)
+    return found
+
+
+def _count_others(facts: Facts, at: str, given: Mapping[str, Any]) -> None:
+    facts.unread |= {f"{at}.{key}" for key in given if key not in _READ[at]}
 
 
 def _of_one_cluster(
@@ -207,7 +222,7 @@ def _kafka(facts: Facts, source: Source, resource: _Resource, *, with_pools: boo
     if level:
         facts.release_hint = (level[1], "metadataVersion is set to it; the release may be newer")
         facts.protocol = level[1]
-    facts.unread |= {f"Kafka.spec.kafka.{key}" for key in kafka if key not in _READ}
+    _count_others(facts, "Kafka.spec.kafka", kafka)
     facts.controller = _controller(resource)
     state = str(resource.status.get("kafkaMetadataState") or "")
     if state not in _SETTLED:

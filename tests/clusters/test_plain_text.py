@@ -135,7 +135,7 @@ def test_several_at_once(text: str, changes: list[str]) -> None:
     changed = SMALL[text]
     for change in sorted(changes, key=lambda one: one.startswith("ends of")):
         changed = SIGNS[change](changed)
-    if text == "server.properties" and re.search(r"\\[^\S\n]+$", changed, re.MULTILINE):
+    if text == "server.properties" and any("behind" in change for change in changes):
         return
     assert read(changed.encode()) == read(SMALL[text].encode())
 
