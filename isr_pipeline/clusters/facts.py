@@ -32,12 +32,14 @@ class Source:
     Attributes:
         name: as error lines and ``values_from`` call it.
         content: all of it.
+        folder: that was given, and has it; empty if it was given itself.
         left_out: what a reader tells of it.
         lines: those that say something, by number; false as long as no reader took them.
     """
 
     name: str
     content: bytes
+    folder: str = ""
     left_out: list[str] = field(default_factory=list, compare=False)
     lines: dict[int, bool] = field(default_factory=dict, compare=False)
 
