@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from isr_pipeline import cli
 from isr_pipeline.base.files.models import allowed_of
 from isr_pipeline.base.files.words import shown
+from isr_pipeline.clusters import believed
 from isr_pipeline.experiment import file as experiment_file
 from isr_pipeline.experiment.keys import entries, unit_of
 from isr_pipeline.experiment.stages import Budget
@@ -291,6 +292,13 @@ def floors() -> str:
     return table(("floor", "folder", "what is in it"), rows)
 
 
+def believed_first() -> str:
+    """Whom an import believes, and who goes before that order for what."""
+    rows = [(row.what, row.first or "nobody") for row in believed.TABLE]
+    ranks = "\n".join(f"{i}. {name}" for i, name in enumerate(believed.RANKS.values(), 1))
+    return f"{ranks}\n\n{table(('of', 'who goes before'), rows)}"
+
+
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "architecture.md": {"floors": floors},
     "experiment-file.md": {"fields": lambda: fields(EXPERIMENT)},
@@ -303,6 +311,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "cluster-file.md": {"fields": lambda: fields(CLUSTER)},
     "keys.md": {"keys": keys},
     "command-line.md": {"commands": commands},
+    "your-cluster.md": {"believed": believed_first},
     "deploy.md": {"memory": lambda: table(("service", "memory"), limits.of_containers())},
     "project/conformance.md": {"measure": lambda: table(("what", "limit"), limits.of_agreement())},
     "project/model-rules.md": {"limits": lambda: table(("what", "at most"), limits.of_a_world())},
