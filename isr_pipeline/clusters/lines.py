@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
@@ -37,7 +38,10 @@ _REST = re.compile(
 _WRAPPED = "the rest of a line that was wrapped"
 _CUT_IN_A_KEY = re.compile(r"(?:^|,)\s*([a-z][\w-]*\.[\w.-]*)?$")
 
-_BEGINS_YAML = re.compile(r"(?:---|%YAML|#|\{|- |[a-z\"'][\w.\"'-]*\s*:(?:\s|$))")
+_BEGINS_YAML = re.compile(
+    r"\s*(?:---|%YAML|#|\{|- |[a-z\"'][\w.\"'-]*\s*:(?:\s|$)"
+    r"|[A-Z][\w.-]*\s*:\s*(?:$|[&{\[|>!]))"
+)
 _OF_YAML = re.compile(r"(?:\s+\S|---|\.\.\.|#|[\]}]|- |[\w.\"'-]+\s*:(?:\s|$))")
 """Lines that the YAML of a platform's resources begins with, and that it may end with."""
 
@@ -132,14 +136,15 @@ def own_lines(
         if not line.strip():
             continue
         source.has(number)
-        if begins(line):
+        own = line.strip()
+        if begins(own):
             around, within = [], True
-            yield number, line
-        elif belongs(line):
+            yield number, own
+        elif belongs(own):
             if around and within:
                 refuse_line(source, *around[0], allowed)
             around, within = [], True
-            yield number, line
+            yield number, own
         elif _LABEL.search(line) or (within and _CUT.match(line)):
             refuse_line(source, number, line, allowed)
         elif within and not around and _REST.match(line):
@@ -156,7 +161,9 @@ def yaml_text(source: Source, text: str) -> str:
     last = next((i for i in reversed(range(len(lines))) if _OF_YAML.match(lines[i])), len(lines))
     source.has(*(i for i, line in enumerate(lines, 1) if line.strip()))
     source.take(*(i + 1 for i in range(first, last + 1) if lines[i : i + 1] and lines[i].strip()))
-    return "\n".join(line if first <= i <= last else "" for i, line in enumerate(lines))
+    return textwrap.dedent(
+        "\n".join(line if first <= i <= last else "" for i, line in enumerate(lines))
+    )
 
 
 def json_texts(source: Source, text: str, allowed: str) -> Iterator[tuple[int, Any]]:

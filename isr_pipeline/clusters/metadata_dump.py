@@ -39,7 +39,7 @@ _CONTROLS = {
 
 def recognises(text: str) -> bool:
     """Whether a text is of this kind."""
-    return re.search(r"^\|.*\bpayload: ?\{\"type\":", text, re.MULTILINE) is not None or (
+    return re.search(r"^[^\S\n]*\|.*\bpayload: ?\{\"type\":", text, re.MULTILINE) is not None or (
         _BATCH.search(text) is not None
     )
 

@@ -43,6 +43,7 @@ _NO_END = re.compile(r"(?<!\\)(?:\\\\)*\\[^\S\n]+$")
 _REST = re.compile(r"\s*(?:[\d,/]|\w+/)\S*\s*$")
 """Behind the last pair, what a terminal may have cut off it."""
 _BEGINS_IN_A_LOG = re.compile(r"\bKafkaConfig values:")
+_VALUES = re.compile(r"\b\w+ values:")
 _IN_A_LOG = re.compile(r"\s*[a-z][\w.-]* = ?")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -91,7 +92,7 @@ def read(source: Source) -> Facts:
     """
     facts = Facts(source.name, KIND, PLATFORM)
     pairs: dict[str, str] = {}
-    for number, line in _without_a_shells(source, _of_a_log(property_lines(source))):
+    for number, line in _without_a_shells(source, _of_a_log(source, property_lines(source))):
         found = _pair(line)
         if found is None:
             refuse_line(source, number, line, _ALLOWED)
@@ -215,18 +216,26 @@ def property_lines(source: Source) -> list[tuple[int, str]]:
     return found
 
 
-def _of_a_log(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Of a broker's whole log, what it was started with; all lines of another text."""
-    kept: list[tuple[int, str]] = []
-    within = is_a_log = False
-    for number, line in lines:
-        begins = _BEGINS_IN_A_LOG.search(line) is not None
-        within = begins or (within and _IN_A_LOG.match(line) is not None)
-        is_a_log |= begins
-        if within and not begins:
-            kept.append((number, line))
-    if not is_a_log:
+def _of_a_log(source: Source, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Of a broker's whole log, what it was started with; all lines of another text.
+
+    Raises:
+        InputError: something else among these values.
+    """
+    if not any(_BEGINS_IN_A_LOG.search(line) for _, line in lines):
         return lines
+    kept: list[tuple[int, str]] = []
+    below = False
+    behind: tuple[int, str] | None = None
+    for number, line in lines:
+        if _VALUES.search(line):
+            below, behind = _BEGINS_IN_A_LOG.search(line) is not None, None
+        elif below and not _IN_A_LOG.match(line):
+            behind = behind or (number, line)
+        elif below and behind:
+            refuse_line(source, *behind, _ALLOWED)
+        elif below:
+            kept.append((number, line))
     return kept
 
 

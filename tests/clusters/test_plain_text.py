@@ -117,6 +117,13 @@ def test_a_harmless_change_of_every_case(change: str) -> None:
         check(name, text, change)
 
 
+@pytest.mark.parametrize("name", SMALL)
+def test_an_indented_list_below_a_prompt(name: str) -> None:
+    """Not every line has the indentation, so that each reader passes over it."""
+    text = each_line("    ", "")(SMALL[name])
+    assert read(f"$ bin/show it\n{text}".encode()) == read(SMALL[name].encode())
+
+
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_an_encoding(encoding: str) -> None:
     """An editor or a shell of Windows writes others than UTF-8, some without a mark."""
@@ -177,6 +184,11 @@ class TestALog:
         [found] = facts_of([Source("F", (self.LOG + again).encode())])
         assert found.brokers[3].settings == {"num.io.threads": "8"}
         assert "num.io.threads=9 (F), which is set again behind it" in found.left_out
+
+    def test_something_among_its_values(self) -> None:
+        """What stands behind it would be lost."""
+        among = self.LOG.replace("\tnum.io.threads = 9", "a second line\n\tnum.io.threads = 9")
+        assert "F: line 4: a second line; " in read(among.encode())
 
     def test_two_brokers(self) -> None:
         """Logs of two brokers in one file are those of no broker."""
