@@ -549,7 +549,7 @@ def cluster_import(
     sources: Annotated[
         list[str],
         typer.Argument(
-            metavar="SOURCE...", help="Files, told by their content; or kafka://HOST:PORT."
+            metavar="SOURCE...", help="Files or folders, told by content; or kafka://HOST:PORT."
         ),
     ],
     name: Annotated[str, typer.Option("--name", help="Of the file in config/clusters.")],

@@ -46,6 +46,7 @@ OTHER_KEYS = {
     "follower.fetch.reads.insync.enable",
     "initial.broker.registration.timeout.ms",
     "inter.broker.protocol.version",
+    "metadata.log.dir",
     "retry.backoff.ms",
 }
 """Words like Kafka's keys that the simulator does not know, and need not."""

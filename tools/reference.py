@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from isr_pipeline import cli
 from isr_pipeline.base.files.models import allowed_of
 from isr_pipeline.base.files.words import shown
+from isr_pipeline.clusters import believed
 from isr_pipeline.experiment import file as experiment_file
 from isr_pipeline.experiment.keys import entries, unit_of
 from isr_pipeline.experiment.not_modelled import not_modelled
@@ -298,6 +299,13 @@ def not_modelled_rows() -> str:
     return table(("left out", "what that could hide"), rows)
 
 
+def believed_first() -> str:
+    """Whom an import believes, and who goes before that order for what."""
+    rows = [(row.what, row.first or "nobody") for row in believed.TABLE]
+    ranks = "\n".join(f"{i}. {name}" for i, name in enumerate(believed.RANKS.values(), 1))
+    return f"{ranks}\n\n{table(('of', 'who goes before'), rows)}"
+
+
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "architecture.md": {"floors": floors},
     "experiment-file.md": {"fields": lambda: fields(EXPERIMENT)},
@@ -311,6 +319,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "keys.md": {"keys": keys},
     "command-line.md": {"commands": commands},
     "model.md": {"not-modelled": not_modelled_rows},
+    "your-cluster.md": {"believed": believed_first},
     "deploy.md": {"memory": lambda: table(("service", "memory"), limits.of_containers())},
     "project/conformance.md": {"measure": lambda: table(("what", "limit"), limits.of_agreement())},
     "project/model-rules.md": {"limits": lambda: table(("what", "at most"), limits.of_a_world())},

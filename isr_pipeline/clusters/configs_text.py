@@ -64,7 +64,7 @@ OF_EVERY_LISTING = frozenset(
 
 def recognises(text: str) -> bool:
     """Whether a text is of this kind."""
-    return any(_heading(line) or _ENTRY.match(line) for line in text.splitlines())
+    return any(_heading(line.strip()) or _ENTRY.match(line) for line in text.splitlines())
 
 
 def _heading(line: str) -> re.Match[str] | None:
@@ -153,6 +153,7 @@ def read(source: Source) -> Facts:
             _add_entry(blocks[-1], entry)
         else:
             others += 1
+        source.take(number)
     refuse_cut(source, cuts)
     if not blocks and not others:
         source.refuse("", "no entity", _ALLOWED)

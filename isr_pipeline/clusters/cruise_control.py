@@ -26,6 +26,23 @@ KIND = "Cruise Control's JSON"
 _ALLOWED = "the JSON of Cruise Control's kafka_cluster_state, load or partition_load"
 _GROUPS = ("other", "urp", "offline", "with-offline-replicas", "under-min-isr")
 
+_READ = {
+    "": {"KafkaBrokerState", "KafkaPartitionState", "brokers", "records", "version"},
+    "KafkaBrokerState": {
+        "OnlineLogDirsByBrokerId",
+        "OfflineLogDirsByBrokerId",
+        "LeaderCountByBrokerId",
+    },
+    "KafkaPartitionState": set(_GROUPS),
+    "partitions": {
+        *("topic", "partition", "leader", "replicas", "in-sync", "out-of-sync", "offline"),
+        "min-isr",
+    },
+    "brokers": {"Broker", "Rack", "Host", "BrokerState"},
+    "records": {"topic", "partition", "msg_in"},
+}
+"""Keys that are used, or told in words of their own; all others are counted."""
+
 _UP = ("ALIVE", "NEW")
 """States of a broker that takes part; DEAD, DEMOTED and BAD_DISKS are told."""
 
@@ -53,6 +70,7 @@ def read(source: Source) -> Facts:
     answer = answers[0]
     if not isinstance(answer, Mapping):
         source.refuse("", answer, _ALLOWED)
+    _count_others(facts, "", answer)
     if "KafkaPartitionState" in answer or "KafkaBrokerState" in answer:
         _state(facts, source, answer)
     elif "records" in answer:
@@ -66,6 +84,7 @@ def read(source: Source) -> Facts:
 
 def _state(facts: Facts, source: Source, answer: Mapping[str, Any]) -> None:
     brokers = _mapping(source, "KafkaBrokerState", answer.get("KafkaBrokerState", {}))
+    _count_others(facts, "KafkaBrokerState", brokers)
     for field in ("OnlineLogDirsByBrokerId", "OfflineLogDirsByBrokerId"):
         dirs = _mapping(source, field, brokers.get(field, {}))
         for number, names in dirs.items():
@@ -78,6 +97,7 @@ def _state(facts: Facts, source: Source, answer: Mapping[str, Any]) -> None:
     for number in _mapping(source, counts, brokers.get(counts, {})):
         facts.broker(_number(source, counts, number, BROKER_MAX))
     states = _mapping(source, "KafkaPartitionState", answer.get("KafkaPartitionState", {}))
+    _count_others(facts, "KafkaPartitionState", states)
     if "KafkaPartitionState" in answer and not states.get("other"):
         allowed = "the answer with verbose=true, which has every partition"
         source.refuse("KafkaPartitionState.other", "unhealthy partitions only", allowed)
@@ -99,6 +119,7 @@ def _state(facts: Facts, source: Source, answer: Mapping[str, Any]) -> None:
 
 def _partition(facts: Facts, source: Source, at: str, entry: Mapping[str, Any]) -> str:
     """Keep a partition, and give its name."""
+    _count_others(facts, "partitions", entry)
     for key in ("topic", "partition", "leader", "replicas", "in-sync"):
         if key not in entry:
             source.refuse(at, f"no {key}", "topic, partition, leader, replicas, in-sync")
@@ -134,6 +155,7 @@ def _load(facts: Facts, source: Source, answer: Mapping[str, Any]) -> None:
         broker = facts.broker(
             _number(source, at, _mapping(source, at, entry).get("Broker"), BROKER_MAX)
         )
+        _count_others(facts, "brokers", entry)
         rack = entry.get("Rack")
         # without racks Cruise Control takes the host's name for one
         if isinstance(rack, str) and rack and rack != entry.get("Host"):
@@ -153,10 +175,15 @@ def _partition_load(facts: Facts, source: Source, answer: Mapping[str, Any]) -> 
             source.refuse(at, "no topic", "topic, partition, msg_in")
         name = topic_name(source, f"{at}.topic", str(record.get("topic")))
         number = _number(source, f"{at}.partition", record.get("partition"), PARTITIONS_MAX)
+        _count_others(facts, "records", record)
         rate = record.get("msg_in")
         if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate < 1e9:
             source.refuse(f"{at}.msg_in", rate, "records a second")
         facts.topic(name).partition(number).records_per_s = round(float(rate), 3)
+
+
+def _count_others(facts: Facts, at: str, given: Mapping[str, Any]) -> None:
+    facts.unread |= {f"{at}.{key}" for key in given if key not in _READ[at]}
 
 
 def _mapping(source: Source, at: str, value: Any) -> Mapping[str, Any]:

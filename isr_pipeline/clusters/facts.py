@@ -23,7 +23,6 @@ TOPIC_NAME_MAX = 249
 BROKER_MAX = 2**31 - 1
 NOT_SHOWN = "a text that may hold a secret, which is not shown"
 PARTITIONS_MAX = 1_000_000
-_COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +32,16 @@ class Source:
     Attributes:
         name: as error lines and ``values_from`` call it.
         content: all of it.
-        left_out: what a reader skips in it.
+        folder: that was given, and has it; empty if it was given itself.
+        left_out: what a reader tells of it.
+        lines: those that say something, by number; false as long as no reader took them.
     """
 
     name: str
     content: bytes
+    folder: str = ""
     left_out: list[str] = field(default_factory=list, compare=False)
+    lines: dict[int, bool] = field(default_factory=dict, compare=False)
 
     def text(self, kind: str, other: str | None = None) -> str:
         """Give the content as text.
@@ -51,19 +54,27 @@ class Source:
             InputError: it is no UTF-8.
         """
         try:
-            return without_colours(self.content.decode("utf-8-sig"))
+            return self.content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             if other is not None:
-                return without_colours(self.content.decode(other))
+                return self.content.decode(other)
             line = self.content[: error.start].count(b"\n") + 1
             raise InputError(self.name, f"line {line}", "no UTF-8", kind) from None
 
-    def tell_skipped(self, lines: int) -> None:
-        """Tell how many lines are none of the format's."""
-        if lines:
-            self.left_out.append(
-                f"{counted(lines, 'line')} around the listing skipped ({self.name})"
-            )
+    def has(self, *lines: int) -> None:
+        """Note lines that say something; those that nobody takes are told."""
+        for number in lines:
+            self.lines.setdefault(number, False)
+
+    def take(self, *lines: int) -> None:
+        """Note lines that are used, or told in words of their own."""
+        self.lines.update(dict.fromkeys(lines, True))
+
+    def told(self) -> list[str]:
+        """Give what its reader tells, and how many lines it did not take."""
+        lines = sum(not taken for taken in self.lines.values())
+        around = f"{counted(lines, 'line')} around the listing skipped ({self.name})"
+        return [*self.left_out, *([around] if lines else [])]
 
     def refuse(self, line: int | str, given: object, allowed: str) -> NoReturn:
         """Refuse a line of it.
@@ -75,11 +86,6 @@ class Source:
         text = given if isinstance(given, str) else shown(given)
         text = NOT_SHOWN if is_secret(text) else one_line(text)
         raise InputError(self.name, place, text, allowed)
-
-
-def without_colours(text: str) -> str:
-    """Take away what colours a text in a terminal."""
-    return _COLOUR.sub("", text)
 
 
 @dataclass(slots=True)

@@ -47,6 +47,7 @@ def read(source: Source) -> Facts:
         if name in seen:
             source.refuse(number, name, "each feature once")
         seen.add(name)
+        source.take(number)
         if name == METADATA_VERSION:
             _metadata_version(facts, text, found["most"])
         elif text.isascii() and text.isdecimal() and len(text) < 6:

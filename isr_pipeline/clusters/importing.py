@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,12 @@ from isr_pipeline.base.files.words import counted, one_line, shown
 from isr_pipeline.base.home import config_dir
 from isr_pipeline.clusters.anonymise import anonymise
 from isr_pipeline.clusters.connection import ADDRESS, SCHEME, connection
-from isr_pipeline.clusters.facts import Facts
+from isr_pipeline.clusters.facts import Facts, Source
+from isr_pipeline.clusters.folder import files_in, may_be_a_source
 from isr_pipeline.clusters.live import RATE_S, RATE_S_MAX, read_live
 from isr_pipeline.clusters.merge import KNOWN_FEATURES, merge
-from isr_pipeline.clusters.recognise import facts_of, read_source
+from isr_pipeline.clusters.recognise import BYTES_MAX as SOURCE_BYTES_MAX
+from isr_pipeline.clusters.recognise import facts_of, kinds, read_source
 from isr_pipeline.clusters.replaced import replaced
 from isr_pipeline.clusters.show import as_json
 from isr_pipeline.clusters.write import write_cluster
@@ -31,6 +33,7 @@ from isr_pipeline.scenarios.cluster_file import (
 from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.scenarios.topics import matching
 
+_ONCE = "each file once"
 NAME = text(r"[a-z0-9][a-z0-9._+-]{0,59}", "a name of a-z, 0-9, . _ + - (at most 60)")
 
 
@@ -124,7 +127,7 @@ def read_all(
         raise InputError("cluster import", "SOURCE", "nothing", "one file or more")
     if len(set(sources)) < len(sources):
         twice = next(one for one in sources if sources.count(one) > 1)
-        raise InputError("cluster import", "SOURCE", f"{shown(twice)} twice", "each file once")
+        raise InputError("cluster import", "SOURCE", f"{shown(twice)} twice", _ONCE)
     if not 0 <= rate_s <= RATE_S_MAX:
         raise InputError("--rate-seconds", "", rate_s, f"0 to {RATE_S_MAX:g}")
     live = {
@@ -135,13 +138,33 @@ def read_all(
     files = [one for one in sources if one not in live]
     if any("://" in one for one in files):
         raise InputError("SOURCE", "", "an address of another kind (not shown)", ADDRESS)
-    names = [one_line(Path(one).name) for one in files]
-    found = facts_of(
-        read_source(Path(one), name if names.count(name) == 1 else one_line(one))
-        for one, name in zip(files, names, strict=True)
-    )
+    found = facts_of(_named(files))
     # asked last: no mistake in a file costs the seconds of a reading
     return [*(read_live(where, rate_s=rate_s) for where in live.values()), *found]
+
+
+def _named(given: Sequence[str]) -> Iterator[Source]:
+    """Read files, and those of folders; of two of one name each has its path for a name.
+
+    Raises:
+        InputError: a file that cannot be read, or that is given twice.
+    """
+    names = [one_line(Path(one).name) for one in given]
+    seen: set[Path] = set()
+    for one, name in zip(given, names, strict=True):
+        path, called = Path(one), name if names.count(name) == 1 else one_line(one)
+        folder = called if path.is_dir() else ""
+        files = files_in(path, called) if folder else [(path, called)]
+        if not files:
+            raise InputError(called, "", "an empty folder", kinds())
+        for file, its_name in files:
+            if file.resolve() in seen:
+                raise InputError("cluster import", "SOURCE", f"{shown(its_name)} twice", _ONCE)
+            seen.add(file.resolve())
+            if folder and not may_be_a_source(file, SOURCE_BYTES_MAX):
+                yield Source(its_name, b"", folder)  # which is listed among those of no known kind
+            else:
+                yield read_source(file, its_name, folder)
 
 
 def _check_name(name: str) -> None:
@@ -161,7 +184,8 @@ def _check_place(path: Path, sources: Sequence[str], *, chosen: bool) -> dict[st
         raise InputError(str(path), "", "no such folder", "a file in a folder that exists")
     if not path.exists():
         return None
-    if any(Path(one).exists() and path.samefile(one) for one in sources):
+    given = [Path(one) for one in sources if Path(one).exists()]
+    if any(path.samefile(one) or path.resolve().is_relative_to(one.resolve()) for one in given):
         option = "--out" if chosen else "--name"
         raise InputError(option, "", shown(path.name), "another file than the sources")
     if chosen:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
@@ -22,7 +23,7 @@ _LABEL = re.compile(
     r"|\bconfigs? for .{1,300} are\b|\bsensitive=(?:true|false)\b|\bsynonyms=\{"
     r"|^\||\b(?:baseOffset|payload): ?\S|\bpartition \d+, leader "
     r'|"(?:logDirs?|brokers|partitions?|KafkaPartitionState|records)"\s*:'
-    r"|^Error while executing |^\s*apiVersion:\s|^\s*[a-z]\w*(?:\.\w+)+\s*="
+    r"|^\s*Configs:|^Error while executing |^\s*apiVersion:\s|^\s*[a-z]\w*(?:\.\w+)+\s*="
 )
 """What a line of any known format has, and nothing else that people paste beside it."""
 
@@ -36,6 +37,13 @@ _REST = re.compile(
 """Behind a block's line, what a terminal may have cut off it: ids of brokers, or settings."""
 _WRAPPED = "the rest of a line that was wrapped"
 _CUT_IN_A_KEY = re.compile(r"(?:^|,)\s*([a-z][\w-]*\.[\w.-]*)?$")
+
+_BEGINS_YAML = re.compile(
+    r"\s*(?:---|%YAML|#|\{|- |[a-z\"'][\w.\"'-]*\s*:(?:\s|$)"
+    r"|[A-Z][\w.-]*\s*:\s*(?:$|[&{\[|>!]))"
+)
+_OF_YAML = re.compile(r"(?:\s+\S|---|\.\.\.|#|[\]}]|- |[\w.\"'-]+\s*:(?:\s|$))")
+"""Lines that the YAML of a platform's resources begins with, and that it may end with."""
 
 _KINDS_OF_LINE = (
     (re.compile(r".{0,40}?\d\d:\d\d:\d\d\b"), "a log line with a time"),
@@ -113,7 +121,7 @@ def own_lines(
     """Give a format's own lines with their numbers.
 
     Args:
-        source: which is told how many others there are.
+        source: which is told of every line; those that its reader takes are used.
         text: all of it.
         allowed: for error lines.
         begins: whether a line begins a block.
@@ -123,25 +131,39 @@ def own_lines(
         InputError: a line of something else within a block, or one around it that bears a label.
     """
     around: list[tuple[int, str]] = []
-    skipped, within = 0, False
+    within = False
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
-        if begins(line):
-            skipped, around, within = skipped + len(around), [], True
-            yield number, line
-        elif belongs(line):
+        source.has(number)
+        own = line.strip()
+        if begins(own):
+            around, within = [], True
+            yield number, own
+        elif belongs(own):
             if around and within:
                 refuse_line(source, *around[0], allowed)
-            skipped, around, within = skipped + len(around), [], True
-            yield number, line
+            around, within = [], True
+            yield number, own
         elif _LABEL.search(line) or (within and _CUT.match(line)):
             refuse_line(source, number, line, allowed)
         elif within and not around and _REST.match(line):
             source.refuse(number, f"{_WRAPPED} ({line.strip()})", allowed)
         else:
             around.append((number, line))
-    source.tell_skipped(skipped + len(around))
+
+
+def yaml_text(source: Source, text: str) -> str:
+    """Empty, and count, the lines that a shell or a program put before and behind YAML."""
+    lines = text.split("\n")
+    kept = [i for i, line in enumerate(lines) if _BEGINS_YAML.match(line)]
+    first = kept[0] if kept else 0
+    last = next((i for i in reversed(range(len(lines))) if _OF_YAML.match(lines[i])), len(lines))
+    source.has(*(i for i, line in enumerate(lines, 1) if line.strip()))
+    source.take(*(i + 1 for i in range(first, last + 1) if lines[i : i + 1] and lines[i].strip()))
+    return textwrap.dedent(
+        "\n".join(line if first <= i <= last else "" for i, line in enumerate(lines))
+    )
 
 
 def json_texts(source: Source, text: str, allowed: str) -> Iterator[tuple[int, Any]]:
@@ -150,13 +172,13 @@ def json_texts(source: Source, text: str, allowed: str) -> Iterator[tuple[int, A
     Raises:
         InputError: JSON that is cut off, or a line around it that bears a label of any format.
     """
-    skipped = place = 0
-    number = 1
+    place, number = 0, 1
     while place < len(text):
         end = _end_of_line(text, place)
         line = text[place:end]
         if line.lstrip().startswith("{"):
             value, behind = _decoded(source, text, text.index("{", place), allowed)
+            source.take(*range(number, number + text.count("\n", place, behind) + 1))
             yield number, value
             end = _end_of_line(text, behind)
             if text[behind:end].strip():
@@ -164,10 +186,9 @@ def json_texts(source: Source, text: str, allowed: str) -> Iterator[tuple[int, A
         elif line.strip():
             if _LABEL.search(line):
                 refuse_line(source, number, line, allowed)
-            skipped += 1
+            source.has(number)
         number += text.count("\n", place, end)
         place = end
-    source.tell_skipped(skipped)
 
 
 def _end_of_line(text: str, place: int) -> int:

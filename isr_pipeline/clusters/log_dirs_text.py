@@ -29,6 +29,7 @@ def read(source: Source) -> Facts:
     facts = Facts(source.name, KIND, TOOL)
     answered = False
     prose = source.text(_ALLOWED)
+    source.take(*(i for i, line in enumerate(prose.splitlines(), 1) if line.startswith(_PROSE)))
     for line in _PROSE:
         prose = re.sub(rf"^{line}.*$", "", prose, flags=re.MULTILINE)
     for number, answer in json_texts(source, prose, _ALLOWED):

@@ -1,14 +1,13 @@
-"""Several sources of one cluster, merged: who is believed, where they disagree, what nobody says.
+"""Several sources of one cluster, merged: where they disagree, and what nobody says.
 
-Precedence: a live cluster, then the metadata log, then Kafka's tools, then what a platform or a
-properties file was told to make. A value keeps the name of its source.
+Who is believed for what is the table of `isr_pipeline.clusters.believed`.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isr_pipeline.base.errors import InputError
@@ -21,17 +20,39 @@ from isr_pipeline.clusters.assumptions import (
     Assumptions,
     is_internal,
 )
-from isr_pipeline.clusters.facts import LIVE, METADATA, Facts, PartitionFacts, TopicFacts
+from isr_pipeline.clusters.believed import (
+    CONTROLLER,
+    FEATURE,
+    LOG_DIRS,
+    OF_ALL,
+    OF_BROKER,
+    OF_PARTITION,
+    OF_TOPIC,
+    OWN,
+    PLACE,
+    RELEASE,
+    STARTED_WITH,
+    Kept,
+    Ledger,
+    are_uuids,
+    named,
+)
+from isr_pipeline.clusters.facts import (
+    LIVE,
+    METADATA,
+    Facts,
+    PartitionFacts,
+    TopicFacts,
+    is_secret,
+)
+from isr_pipeline.clusters.one_cluster import refuse_two_clusters
 from isr_pipeline.clusters.topics_text import ELR_COLUMN, WITHOUT_ELR, WITHOUT_ELR_KRAFT
 from isr_pipeline.kafka.broker_config import KEYS, resolve
 from isr_pipeline.kafka.known_keys import mistyped
 from isr_pipeline.kafka.release_numbers import NUMBERS, kafkas_own, rule_set_text, version_of
 from isr_pipeline.scenarios.cluster_file import ELR, read_setting
 
-CONFLICTS_LISTED = 50
 UNREAD_NAMED = 5
-OURS_MIN = 2
-"""Known brokers whose own files make that of an unknown one a new broker's."""
 LAST_WITH_ZOOKEEPER = "3.9"
 KNOWN_FEATURES = (
     "metadata.version",
@@ -70,10 +91,6 @@ def merge(
     return _Merge(sorted(sources, key=lambda facts: facts.rank), features or {}).run(release)
 
 
-Kept = tuple[Any, Facts | None]
-"""A value and the source that is believed; None twice if none says anything."""
-
-
 class _Merge:
     """One merge.
 
@@ -86,9 +103,8 @@ class _Merge:
         self.sources = sources
         self.given_features = given_features
         self.assumed = Assumptions()
-        self.values_from: dict[str, str] = {}
-        self.conflicts: list[dict[str, Any]] = []
-        self.more_conflicts: Counter[str] = Counter()
+        self.ledger = Ledger()
+        self.values_from = self.ledger.values_from
         self.left_out: list[str] = []
         self.unlisted: dict[tuple[str, str], set[str]] = {}
         """By listing and other source: topics whose settings the other alone shows."""
@@ -99,7 +115,7 @@ class _Merge:
 
     def run(self, release: str | None) -> dict[str, Any]:
         """Merge everything."""
-        _refuse_two_clusters(self.sources)
+        refuse_two_clusters(self.sources)
         topics = self._topics()
         number = self._release(release)
         self._tell_of_other_releases(number)
@@ -111,9 +127,7 @@ class _Merge:
         for facts in self.sources:
             self.left_out += facts.left_out
             if not (facts.topics or facts.brokers or _settings_of(facts)):
-                self.left_out.append(f"{_named(facts)}: it has no setting that is used")
-        for kind, count in self.more_conflicts.items():
-            self.conflicts.append({"what": f"{kind} of {count} more"})
+                self.left_out.append(f"{named(facts)}: it has no setting that is used")
         return {
             "release": number,
             "controller": controller,
@@ -124,49 +138,9 @@ class _Merge:
             "topics": file_topics,
             "values_from": _by_pattern(self.values_from),
             "assumed": self.assumed.listed,
-            "conflicts": self.conflicts,
+            "conflicts": self.ledger.conflicts(),
             "left_out": [*dict.fromkeys(self.left_out), *_unread(self.sources)],
         }
-
-    # ------------------------------------------------------------------ one value
-
-    def pick(self, what: str, said: Iterable[tuple[Any, Facts]], kind: str = "") -> Any:
-        """Believe the first source that says something, and list those that disagree.
-
-        Args:
-            what: path of the value.
-            said: (value or None, source), those believed most first.
-            kind: of the value, for conflicts beyond those that are listed.
-        """
-        return self.kept(what, said, kind)[0]
-
-    def kept(self, what: str, said: Iterable[tuple[Any, Facts]], kind: str = "") -> Kept:
-        """As :meth:`pick`; also the source that is believed, None if none says anything."""
-        kept: tuple[Any, Facts] | None = None
-        for value, facts in said:
-            if value is None:
-                continue
-            if kept is None:
-                kept = (value, facts)
-                self.values_from[what] = _named(facts)
-            elif value != kept[0] and not (kind == "isr" and set(value) == set(kept[0])):
-                self._conflict(what, kept, (value, facts), kind or what)
-        return kept or (None, None)
-
-    def _conflict(self, what: str, kept: Kept, other: Kept, kind: str) -> None:
-        if sum(one.get("kind") == kind for one in self.conflicts) >= CONFLICTS_LISTED:
-            self.more_conflicts[kind] += 1
-            return
-        self.conflicts.append(
-            {
-                "what": what,
-                "kind": kind,
-                "kept": _plain(kept[0]),
-                "from": _named(kept[1]),
-                "other": _plain(other[0]),
-                "other_from": _named(other[1]),
-            }
-        )
 
     # ------------------------------------------------------------------ the cluster
 
@@ -183,8 +157,7 @@ class _Merge:
             if release is not None
         ]
         # while brokers are upgraded one by one, the cluster's protocol is that of the oldest
-        said.sort(key=lambda one: (one[1].rank, version_of(one[0]) or (0,)))
-        told = self.pick("release", said)
+        told = self.ledger.pick(RELEASE, "release", said)
         if told is not None and rule_set_text(told) is None:
             self.left_out.append(f"release {told}, of which the simulator knows nothing")
             told = None
@@ -219,7 +192,9 @@ class _Merge:
                 )
 
     def _controller(self, release: str) -> str:
-        told = self.pick("controller", ((facts.controller, facts) for facts in self.sources))
+        told = self.ledger.pick(
+            CONTROLLER, "controller", ((facts.controller, facts) for facts in self.sources)
+        )
         version = version_of(release) or (4,)
         if told == "zookeeper" and version >= (4,):
             source = self.values_from["controller"]
@@ -243,7 +218,7 @@ class _Merge:
         features: dict[str, Any] = {}
         for name in names:
             said = ((facts.features.get(name), facts) for facts in self.sources)
-            level = self.pick(f"features.{name}", said)
+            level = self.ledger.pick(FEATURE, f"features.{name}", said)
             if name in KNOWN_FEATURES:
                 features[name] = level
             else:
@@ -297,7 +272,9 @@ class _Merge:
         for number in every:
             said = [(facts.brokers.get(number), facts) for facts in self.sources]
             at = f"brokers.{number}"
-            rack = self.pick(f"{at}.rack", ((b.rack if b else None, f) for b, f in said), "rack")
+            rack = self.ledger.pick(
+                OF_BROKER, f"{at}.rack", ((b.rack if b else None, f) for b, f in said), "rack"
+            )
             brokers.append(
                 {
                     "id": number,
@@ -306,7 +283,9 @@ class _Merge:
                     "settings": own[number],
                 }
             )
-            if self.pick(f"{at}.fenced", ((b.fenced if b else None, f) for b, f in said)):
+            if self.ledger.pick(
+                OF_BROKER, f"{at}.fenced", ((b.fenced if b else None, f) for b, f in said)
+            ):
                 self.left_out.append(f"broker {number} is fenced; here it is up")
             self.values_from.pop(f"{at}.fenced", None)
         self._empty(sorted(named - replicas))
@@ -340,10 +319,10 @@ class _Merge:
             for facts in self.sources
             if broker in facts.brokers
         ] or [(facts.log_dirs or None, facts) for facts in self.sources]
-        paths = [(dirs, facts) for dirs, facts in said if dirs and not _are_uuids(dirs)]
-        chosen = self.pick(
+        chosen = self.ledger.pick(
+            LOG_DIRS,
             f"brokers.{broker}.log_dirs",
-            ((tuple(sorted(dirs)) if dirs else None, facts) for dirs, facts in paths or said),
+            ((tuple(sorted(dirs)) if dirs else None, facts) for dirs, facts in said),
             "log_dirs",
         )
         used = {
@@ -352,8 +331,8 @@ class _Merge:
             for partition in topic.partitions.values()
             if broker in partition.log_dirs
         }
-        if paths:
-            used = {one for one in used if not _are_uuids((one,))}
+        if chosen and not are_uuids(chosen):
+            used = {one for one in used if not are_uuids((one,))}
         return sorted({*(chosen or ()), *used})
 
     def _settings(self, brokers: list[int], release: str) -> dict[int, dict[str, Any]]:
@@ -370,8 +349,8 @@ class _Merge:
         own: dict[int, dict[str, Any]] = {number: {} for number in brokers}
         for key in sorted(keys):
             at = f"settings.{key}"
-            of_all = self.kept(
-                at, [(self._value(f.settings.get(key), key, f), f) for f in self.sources]
+            of_all = self.ledger.kept(
+                OF_ALL, at, [(self._value(f.settings.get(key), key, f), f) for f in self.sources]
             )
             started = self._started_with(key, of_all)
             each = self._each(key, brokers, of_all, started)
@@ -400,7 +379,7 @@ class _Merge:
                 if number in each and each[number] != common:
                     own[number][key] = each[number]
                     if started[1] and each[number] == started[0]:
-                        self.values_from.setdefault(at, _named(started[1]))
+                        self.values_from.setdefault(at, named(started[1]))
                 else:
                     self.values_from.pop(at, None)
         silent = [number for number in brokers if number not in self.whole]
@@ -413,7 +392,8 @@ class _Merge:
         each: dict[int, Any] = {}
         for number in brokers:
             at = f"brokers.{number}.settings.{key}"
-            value, source = self.kept(
+            value, source = self.ledger.kept(
+                OWN,
                 at,
                 [
                     (self._value(facts.brokers[number].settings.get(key), key, facts), facts)
@@ -426,12 +406,12 @@ class _Merge:
                 # What is set for all brokers while they run outdoes what a broker was started with
                 # (KIP-226).
                 if value != of_all[0]:
-                    self._conflict(at, of_all, (value, source), key)
+                    self.ledger.conflict(at, of_all, (value, source), key)
                 value = None
             if value is None and number in self.whole and of_all[1] is None:
                 value, source = self.defaults[key], self.whole[number]
             if value is not None and source and started[1] and value != started[0]:
-                self._conflict(at, (value, source), started, key)
+                self.ledger.conflict(at, (value, source), started, key)
             value = started[0] if value is None else value
             if value is not None:
                 each[number] = value
@@ -448,10 +428,10 @@ class _Merge:
             for text in facts.started_with.get(key, ())
         ]
         if of_all[1] is None:
-            return self.kept(f"settings.{key}", said)
+            return self.ledger.kept(STARTED_WITH, f"settings.{key}", said)
         for value, facts in said:
             if facts is not of_all[1] and value not in (None, of_all[0]):
-                self._conflict(f"settings.{key}", of_all, (value, facts), key)
+                self.ledger.conflict(f"settings.{key}", of_all, (value, facts), key)
         return None, None
 
     def _silent(self, brokers: list[int], others: bool) -> None:
@@ -522,25 +502,29 @@ class _Merge:
             for what, count in topic.wanted.items():
                 if made[what] != [count]:
                     kept = made[what][0] if len(made[what]) == 1 else made[what]
-                    self._conflict(f"topics.{name}.{what}", (kept, listed), (count, facts), "")
+                    self.ledger.conflict(
+                        f"topics.{name}.{what}", (kept, listed), (count, facts), ""
+                    )
         # who has all of a topic's settings also says what it does not set
-        told = sorted(said, key=lambda one: not one[0].settings_whole)
+        told = OF_TOPIC.sorted(said, name)
         first, believed = told[0]
         for key in sorted({key for topic, _ in told for key in topic.settings}):
             values = [(topic.settings.get(key), facts) for topic, facts in told]
             if first.settings_whole and key not in first.settings:
                 self._not_its_own(name, key, (first, believed), told)
                 continue
-            value, source = self.kept(f"topics.{name}.settings.{key}", values, key)
+            value, source = self.ledger.kept(
+                OF_TOPIC, f"topics.{name}.settings.{key}", values, key, name
+            )
             if first.settings_mixed and source is not believed and key not in first.settings:
                 # a listing shows either all that a topic sets, or, without the right to it, nothing
                 if first.settings:
                     del self.values_from[f"topics.{name}.settings.{key}"]
-                    self._conflict(
+                    self.ledger.conflict(
                         f"topics.{name}.settings.{key}", (None, believed), (value, source), key
                     )
                     continue
-                self.unlisted.setdefault((believed.source, _named(source)), set()).add(name)
+                self.unlisted.setdefault((believed.source, named(source)), set()).add(name)
             merged.settings[key] = value
             merged.settings_mixed |= first.settings_mixed
         self._effective(name, merged, told)
@@ -561,12 +545,12 @@ class _Merge:
                     known = first.effective.get(key)
                 if known is not None and known != text:
                     kept_from = next(f for t, f in said if known in _texts_of(t, key))
-                    self._conflict(at, (known, kept_from), (text, facts), key)
+                    self.ledger.conflict(at, (known, kept_from), (text, facts), key)
                 elif known is None and first.settings_whole:
                     facts.start_with(key, text)  # the topic does not set it, so brokers do
                 elif known is None:
                     merged.effective[key] = text
-                    self.values_from[at] = _named(facts)
+                    self.values_from[at] = named(facts)
 
     def _not_its_own(
         self,
@@ -586,7 +570,7 @@ class _Merge:
                 continue
             if effective is not None or not topic.settings_mixed:
                 at = f"topics.{name}.settings.{key}"
-                self._conflict(at, (effective, believed[1]), (text, facts), key)
+                self.ledger.conflict(at, (effective, believed[1]), (text, facts), key)
             elif key not in KEYS:
                 facts.unread.add(key)
             else:
@@ -600,7 +584,7 @@ class _Merge:
 
         def pick(field: str) -> Any:
             values = [(getattr(p, field), facts) for p, facts in said]
-            found = self.pick(f"{which}.{field}", values, field)
+            found = self.ledger.pick(OF_PARTITION, f"{which}.{field}", values, field)
             source = self.values_from.pop(f"{which}.{field}", None)
             if source is not None:
                 self.values_from[f"{at}.{field}"] = source
@@ -612,8 +596,7 @@ class _Merge:
         merged.records_per_s = pick("records_per_s")
         for broker in merged.replicas or ():
             dirs = [(p.log_dirs.get(broker), facts) for p, facts in said]
-            paths = [(one, facts) for one, facts in dirs if one and not _are_uuids((one,))]
-            one = self.pick(f"{which}.log_dirs.{broker}", paths or dirs, "log_dirs")
+            one = self.ledger.pick(PLACE, f"{which}.log_dirs.{broker}", dirs, "log_dirs")
             source = self.values_from.pop(f"{which}.log_dirs.{broker}", None)
             if one is not None and source is not None:
                 merged.log_dirs[broker] = one
@@ -723,91 +706,7 @@ class _Merge:
         return known
 
 
-# ---------------------------------------------------------------------------- one cluster?
-
-
-def _refuse_two_clusters(sources: Sequence[Facts]) -> None:
-    """Refuse sources of which two cannot be of the same cluster.
-
-    Raises:
-        InputError: other cluster ids, other ids of the same topics, brokers that have nothing in
-            common, replicas that mostly differ, or a broker that the cluster does not have.
-    """
-    for i, other in enumerate(sources):
-        for one in sources[:i]:
-            why = _differ(one, other)
-            if why:
-                allowed = f"sources of one cluster: {one.source} {why[1]}"
-                raise InputError(other.source, "", why[0], allowed)
-    _refuse_strange_brokers(sources)
-
-
-def _refuse_strange_brokers(sources: Sequence[Facts]) -> None:
-    """Refuse a source of one broker that no source with partitions knows.
-
-    Beside the sources of several brokers that are known, it is a new broker, still empty.
-
-    Raises:
-        InputError: the source, its broker, and the brokers that are known.
-    """
-    whole = [facts for facts in sources if _has_replicas(facts)]
-    known = {broker for facts in whole for broker in _brokers_of(facts)}
-    alone = [
-        (broker, facts)
-        for facts in sources
-        for broker in _brokers_of(facts)
-        if len(_brokers_of(facts)) == 1
-    ]
-    ours = {broker for broker, _ in alone if broker in known}
-    strange = [(broker, facts) for broker, facts in alone if known and broker not in known]
-    if len(ours) >= OURS_MIN and len(ours) > len({broker for broker, _ in strange}):
-        return
-    for broker, facts in strange:
-        allowed = f"sources of one cluster: {whole[0].source} has {few(known)}"
-        raise InputError(facts.source, "", f"broker {broker}", allowed)
-
-
-def _has_replicas(facts: Facts) -> bool:
-    """Whether a source says which brokers hold partitions."""
-    return any(p.replicas for topic in facts.topics.values() for p in topic.partitions.values())
-
-
-def _differ(one: Facts, other: Facts) -> tuple[str, str] | None:
-    """Why two sources are of two clusters: what the other has, and what the one has."""
-    if one.cluster_id and other.cluster_id and one.cluster_id != other.cluster_id:
-        return f"cluster id {other.cluster_id}", f"has {one.cluster_id}"
-    mine, its = _brokers_of(one), _brokers_of(other)
-    alone = len(mine) == 1 or len(its) == 1  # see _refuse_strange_brokers
-    if mine and its and not mine & its and not alone:
-        return f"brokers {few(its)}", f"has {few(mine)}"
-    compared = differ = 0
-    for name in one.topics.keys() & other.topics.keys():
-        a, b = one.topics[name], other.topics[name]
-        if a.topic_id and b.topic_id and a.topic_id != b.topic_id:
-            return f"topic {name} with id {b.topic_id}", f"has id {a.topic_id}"
-        for number in a.partitions.keys() & b.partitions.keys():
-            left, right = a.partitions[number].replicas, b.partitions[number].replicas
-            if left and right:
-                compared += 1
-                differ += set(left) != set(right)
-    if compared >= 4 and differ > compared / 2:
-        return f"other replicas of {differ} of {compared} partitions", "has them elsewhere"
-    return None
-
-
-def _brokers_of(facts: Facts) -> set[int]:
-    found = set(facts.brokers)
-    for topic in facts.topics.values():
-        for partition in topic.partitions.values():
-            found |= set(partition.replicas or ())
-    return found
-
-
 # ---------------------------------------------------------------------------- small things
-
-
-def _named(facts: Facts | None) -> str:
-    return f"{facts.source} ({facts.kind})" if facts else ""
 
 
 def _texts_of(topic: TopicFacts, key: str) -> tuple[str | None, str | None]:
@@ -824,22 +723,14 @@ def _unread(sources: Sequence[Facts]) -> list[str | dict[str, Any]]:
     """Keys that no cluster file has: how many, and which; a word without a dot may be no key."""
     keys = sorted({key for facts in sources for key in facts.unread})
     names = [key for key in keys if "." in key]
-    named = f": {', '.join(names)}" if len(names) <= UNREAD_NAMED else " (--json names them)"
+    shown = len(names) <= UNREAD_NAMED and not any(map(is_secret, names))
+    named = f": {', '.join(names)}" if shown else " (--json names them)"
     what = f"{counted(len(keys), 'key')} that no rule reads{named if names else ''}"
     return [*filter(None, map(mistyped, keys)), {"what": what, "keys": names}] if keys else []
 
 
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
 def _is_text(key: str) -> bool:
     return key in KEYS and KEYS[key].type == "list"
-
-
-def _are_uuids(names: Sequence[str]) -> bool:
-    """Whether log dirs are named by the ids that KRaft gives them, 22 characters of base64."""
-    return all(len(name) == 22 and "/" not in name and "\\" not in name for name in names)
 
 
 def _by_pattern(values_from: dict[str, str]) -> dict[str, str]:

@@ -39,7 +39,7 @@ _CONTROLS = {
 
 def recognises(text: str) -> bool:
     """Whether a text is of this kind."""
-    return re.search(r"^\|.*\bpayload: ?\{\"type\":", text, re.MULTILINE) is not None or (
+    return re.search(r"^[^\S\n]*\|.*\bpayload: ?\{\"type\":", text, re.MULTILINE) is not None or (
         _BATCH.search(text) is not None
     )
 
@@ -76,6 +76,7 @@ def read(source: Source) -> list[Section]:
             missing = int(batch[1])
         elif _INVALID.match(line):
             source.refuse(number, line, "a file that was copied whole")
+        source.take(number)
     if missing > 0:
         source.refuse(number, f"a batch without its last {missing} records", "the whole dump")
     if not any(section.entries for section in sections):

@@ -20,6 +20,7 @@ from isr_pipeline.kafka.release_numbers import version_of
 KIND = "server.properties"
 _ALLOWED = "lines of server.properties, KEY=VALUE or a comment"
 _PAIR = re.compile(r"\s*([A-Za-z][\w.-]*)(?:\s*[=:]\s*|\s+|$)(.*)$")
+_SIGN = re.compile(r"\s*[A-Za-z][\w.-]*\s*[=:]")
 _PAIR_WITHIN = re.compile(r"\s[a-z]\w*(?:\.\w+)+\s*=")
 """Another pair in a value: a paste has lost the ends of its lines."""
 _LIKE_A_PAIR = re.compile(r"\w\.\w+\s*=")
@@ -38,8 +39,12 @@ _LOG_DIRS = ("log.dirs", "log.dir")
 _PROTOCOL = re.compile(r"(\d+\.\d+(?:\.\d+)?)(?:-IV\d+)?$")
 _END_OF_LINE = re.compile(r"\r\n|\r|\n")
 """Java's; Python ends lines at more, which comments in other encodings have as bytes."""
+_NO_END = re.compile(r"(?<!\\)(?:\\\\)*\\[^\S\n]+$")
 _REST = re.compile(r"\s*(?:[\d,/]|\w+/)\S*\s*$")
 """Behind the last pair, what a terminal may have cut off it."""
+_BEGINS_IN_A_LOG = re.compile(r"\bKafkaConfig values:")
+_VALUES = re.compile(r"\b\w+ values:")
+_IN_A_LOG = re.compile(r"\s*[a-z][\w.-]* = ?")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _WHOLE = (re.compile(r"[+-]?[0-9]+"), "a whole number")
@@ -87,7 +92,7 @@ def read(source: Source) -> Facts:
     """
     facts = Facts(source.name, KIND, PLATFORM)
     pairs: dict[str, str] = {}
-    for number, line in _without_a_shells(source, property_lines(source)):
+    for number, line in _without_a_shells(source, _of_a_log(source, property_lines(source))):
         found = _pair(line)
         if found is None:
             refuse_line(source, number, line, _ALLOWED)
@@ -96,6 +101,7 @@ def read(source: Source) -> Facts:
         _check_id(source, number, pairs, found)
         facts.put(pairs, found[1], unescaped(found[2].strip()))
         _check_kind(source, number, found[1], pairs[found[1]])
+        source.take(number)
     roles = _roles(pairs.get("process.roles", ""))
     if not roles <= _ROLES:
         allowed = "broker, controller, both, or nothing"
@@ -134,6 +140,12 @@ def _pair(line: str) -> re.Match[str] | None:
     word = line.strip()
     alone = found is not None and found[1] == word
     return None if alone and ("." not in word or _begins_a_key(word)) else found
+
+
+def _is_surely_a_pair(line: str) -> bool:
+    """Whether a line is more than a word with blanks behind, which may be anybody's sentence."""
+    found = _pair(line)
+    return found is not None and ("." in found[1] or _SIGN.match(line) is not None)
 
 
 def _begins_a_key(text: str) -> bool:
@@ -193,11 +205,38 @@ def property_lines(source: Source) -> list[tuple[int, str]]:
         if (len(line) - len(line.rstrip("\\"))) % 2:
             open_line = (begin, line[:-1])
             continue
+        if _NO_END.search(raw):
+            given = "a backslash before blanks, behind which Java does not go on"
+            source.refuse(number, given, "a backslash at the very end of its line, or none")
         open_line = None
         found.append((begin, line))
     if open_line:
         found.append(open_line)
+    source.has(*(begin for begin, _ in found))
     return found
+
+
+def _of_a_log(source: Source, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Of a broker's whole log, what it was started with; all lines of another text.
+
+    Raises:
+        InputError: something else among these values.
+    """
+    if not any(_BEGINS_IN_A_LOG.search(line) for _, line in lines):
+        return lines
+    kept: list[tuple[int, str]] = []
+    below = False
+    behind: tuple[int, str] | None = None
+    for number, line in lines:
+        if _VALUES.search(line):
+            below, behind = _BEGINS_IN_A_LOG.search(line) is not None, None
+        elif below and not _IN_A_LOG.match(line):
+            behind = behind or (number, line)
+        elif below and behind:
+            refuse_line(source, *behind, _ALLOWED)
+        elif below:
+            kept.append((number, line))
+    return kept
 
 
 def _without_a_shells(source: Source, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
@@ -206,7 +245,7 @@ def _without_a_shells(source: Source, lines: list[tuple[int, str]]) -> list[tupl
     Raises:
         InputError: there is a line with something like a pair among it.
     """
-    pairs = [i for i, (_, line) in enumerate(lines) if _pair(line)]
+    pairs = [i for i, (_, line) in enumerate(lines) if _is_surely_a_pair(line)]
     kept = lines[pairs[0] : pairs[-1] + 1] if pairs else lines
     for number, line in lines:
         like_one = _LIKE_A_PAIR.search(line) or _begins_a_key(line.strip())
@@ -215,7 +254,6 @@ def _without_a_shells(source: Source, lines: list[tuple[int, str]]) -> list[tupl
     behind = lines[pairs[-1] + 1 :] if pairs else []
     if behind and _REST.match(behind[0][1]):
         refuse_line(source, *behind[0], _ALLOWED)
-    source.tell_skipped(len(lines) - len(kept))
     return kept
 
 

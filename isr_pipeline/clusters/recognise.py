@@ -22,13 +22,14 @@ from isr_pipeline.clusters import (
     strimzi,
     topics_text,
 )
-from isr_pipeline.clusters.facts import Facts, Source, without_colours
+from isr_pipeline.clusters.facts import Facts, Source
+from isr_pipeline.clusters.folder import not_used
 from isr_pipeline.clusters.metadata import Section, facts_of_metadata
+from isr_pipeline.clusters.plain_text import plain
 
 BYTES_MAX = 512 * 2**20
 """Of one source: a metadata log is kept to 100 MiB by default."""
 _GZIP = b"\x1f\x8b"
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,63 +62,79 @@ TEXTS: tuple[Format, ...] = tuple(
 """Kinds of text that nothing else looks like, in the order in which they are tried."""
 
 
-def read_source(path: Path, name: str) -> Source:
+class NotKnown(InputError):
+    """A file of no kind that is read: listed where only its folder was given."""
+
+
+def read_source(path: Path, name: str, folder: str = "") -> Source:
     """Read a source's content.
 
     Args:
         path: a file.
         name: how error lines and ``values_from`` call it.
+        folder: that was given instead of it, if any.
 
     Raises:
         InputError: no file, or a file that is too large.
     """
-    content = _content(path, name)
-    if content.startswith(_UTF_16):  # as Windows' shell writes what it is sent
-        content = content.decode("utf-16", "replace").encode()
-    return Source(name, content)
+    return Source(name, _content(path, name), folder)
 
 
 def facts_of(sources: Iterable[Source]) -> list[Facts]:
     """Say what each source says; all pieces of a metadata log together.
 
     Raises:
-        InputError: a source of no known kind, or one that cannot be used.
+        InputError: a source of no known kind, unless it is one of a folder; one that cannot be
+            used; a folder that has nothing of a known kind.
     """
     found: list[Facts] = []
     sections: list[Section] = []
     skipped: list[str] = []
+    others: dict[str, list[str]] = {}
     for source in sources:
-        one = _read(source)
+        try:
+            one = _read(source)
+        except NotKnown:
+            if not source.folder:
+                raise
+            others.setdefault(source.folder, []).append(source.name)
+            continue
         if isinstance(one, Facts):
-            one.left_out += source.left_out
+            one.left_out += source.told()
             found.append(one)
         else:
             sections += one
-            skipped += source.left_out
-    if not sections:
-        return found
-    of_log = facts_of_metadata(sections)
-    of_log.left_out += skipped
-    return [of_log, *found]
+            skipped += source.told()
+    if sections:
+        of_log = facts_of_metadata(sections)
+        of_log.left_out += skipped
+        found.insert(0, of_log)
+    for folder, names in others.items():
+        if not found:
+            raise NotKnown(folder, "", f"{len(names)} files of no known kind", kinds())
+        found[0].left_out += not_used(folder, names)
+    return found
 
 
 def _read(source: Source) -> Facts | list[Section]:
     if not source.content.strip():
-        raise InputError(source.name, "", "empty", kinds())
+        raise NotKnown(source.name, "", "empty", kinds())
     if metadata_files.recognises(source.content):
         return metadata_files.read(source)
     if source.content.startswith(_GZIP):
-        source.refuse("", "a gzip file", "the same file unpacked")
-    text = without_colours(source.content.decode("utf-8-sig", "replace"))
+        raise NotKnown(source.name, "", "a gzip file", "the same file unpacked")
+    source = plain(source)
+    text = source.content.decode("utf-8", "replace")
     found = next((one for one in TEXTS if one.recognises(text)), None)
     if found is not None:
         return found.read(source)
     other = not_read(text)
     if other is not None:
         line, name, instead = other
-        source.refuse(line, f"{name}: none of the known sources", instead)
+        given = f"{name}: none of the known sources"
+        raise NotKnown(source.name, f"line {line}", given, instead)
     if not properties.recognises(text):
-        source.refuse("", "none of the known sources", kinds())
+        raise NotKnown(source.name, "", "none of the known sources", kinds())
     return properties.read(source)
 
 

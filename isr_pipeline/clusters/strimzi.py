@@ -20,6 +20,7 @@ from ruamel.yaml.error import YAMLError
 
 from isr_pipeline.base.files.words import counted
 from isr_pipeline.clusters.facts import PLATFORM, Facts, Source, topic_name
+from isr_pipeline.clusters.lines import yaml_text
 from isr_pipeline.clusters.properties import started_with, topic_setting
 
 KIND = "Strimzi resources"
@@ -30,8 +31,16 @@ _UNDER_ZOOKEEPER = ("ZooKeeper", "KRaftMigration")
 """States in which ZooKeeper's controller elects; from dual writing on KRaft's do (KIP-866)."""
 _SETTLED = ("", "ZooKeeper", "KRaft")
 """States of a cluster that is not being migrated."""
-_READ = frozenset({"version", "metadataVersion", "config", "rack", "replicas"})
-"""Of ``Kafka.spec.kafka``."""
+_READ = {
+    "Kafka": {"apiVersion", "kind", "metadata", "spec", "status"},
+    "Kafka.spec": {"kafka", "zookeeper"},
+    "Kafka.spec.kafka": {"version", "metadataVersion", "config", "rack", "replicas"},
+    "KafkaNodePool": {"apiVersion", "kind", "metadata", "spec", "status"},
+    "KafkaNodePool.spec": {"roles", "replicas"},
+    "KafkaTopic": {"apiVersion", "kind", "metadata", "spec", "status"},
+    "KafkaTopic.spec": {"topicName", "partitions", "replicas", "config"},
+}
+"""Keys that are used, or told in words of their own; all others are counted."""
 _NODES_MAX = 2_000_000
 _LEVEL = re.compile(r"(\d+\.\d+)(?:-IV\d+)?$")
 
@@ -49,7 +58,7 @@ def read(source: Source) -> Facts:
     """
     facts = Facts(source.name, KIND, PLATFORM)
     every = list(_resources(source))
-    found = [_resource(source, one) for one in every if one.get("kind") in _KINDS]
+    found = [_resource(facts, source, one) for one in every if one.get("kind") in _KINDS]
     others = Counter(str(one.get("kind")) for one in every if one.get("kind") not in _KINDS)
     facts.left_out += [f"{counted(n, 'resource')} of kind {kind}" for kind, n in others.items()]
     ours = list(_of_one_cluster(facts, source, found))
@@ -124,13 +133,20 @@ class _Resource:
         return self.name if self.kind == "Kafka" else self.noted("labels", "strimzi.io/cluster")
 
 
-def _resource(source: Source, given: Mapping[str, Any]) -> _Resource:
+def _resource(facts: Facts, source: Source, given: Mapping[str, Any]) -> _Resource:
     kind = str(given["kind"])
     parts = (
         _mapping(source, f"{kind}.{part}", given.get(part))
         for part in ("metadata", "spec", "status")
     )
-    return _Resource(kind, *parts)
+    found = _Resource(kind, *parts)
+    _count_others(facts, kind, given)
+    _count_others(facts, f"{kind}.spec", found.spec)
+    return found
+
+
+def _count_others(facts: Facts, at: str, given: Mapping[str, Any]) -> None:
+    facts.unread |= {f"{at}.{key}" for key in given if key not in _READ[at]}
 
 
 def _of_one_cluster(
@@ -154,11 +170,11 @@ def _of_one_cluster(
 
 def _resources(source: Source) -> Iterator[Mapping[str, Any]]:
     """Every resource: of each document, and of lists in them."""
-    text = source.text(_ALLOWED)
+    text = yaml_text(source, source.text(_ALLOWED))
     if text.count("\n") + text.count(",") > _NODES_MAX:
         source.refuse("", "too many lines", f"at most {_NODES_MAX}")
     try:
-        documents = [json.loads(text)] if text.lstrip().startswith("{") else _documents(text)
+        documents = _documents(text)
     except (YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         source.refuse(mark.line + 1 if mark else "", "no YAML", _ALLOWED)
@@ -179,6 +195,8 @@ def _resources(source: Source) -> Iterator[Mapping[str, Any]]:
 
 
 def _documents(text: str) -> list[Any]:
+    if text.lstrip().startswith("{"):
+        return [json.loads(text)]
     with warnings.catch_warnings():  # of an anchor that is used again, which YAML allows
         warnings.simplefilter("ignore")
         return list(YAML(typ="safe", pure=True).load_all(text))
@@ -204,7 +222,7 @@ def _kafka(facts: Facts, source: Source, resource: _Resource, *, with_pools: boo
     if level:
         facts.release_hint = (level[1], "metadataVersion is set to it; the release may be newer")
         facts.protocol = level[1]
-    facts.unread |= {f"Kafka.spec.kafka.{key}" for key in kafka if key not in _READ}
+    _count_others(facts, "Kafka.spec.kafka", kafka)
     facts.controller = _controller(resource)
     state = str(resource.status.get("kafkaMetadataState") or "")
     if state not in _SETTLED:

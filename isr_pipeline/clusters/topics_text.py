@@ -99,6 +99,7 @@ def read(source: Source) -> Facts:
             if "Elr" in fields:
                 style = max(style, _NO_ELR if fields["Elr"] == "N/A" else _ELR)
                 names_elr = names_elr or fields["Elr"] not in ("", "N/A")
+        source.take(number)
         for label in fields.keys() - _READ:
             if fields[label] not in ("", "N/A"):
                 values, where = unread.setdefault(label, (set(), []))

@@ -166,7 +166,7 @@ def new_experiment(
         *_doubts(today, [one.set for one in asked], experiment),
         *(f"for the first answer {one}" for one in first),
         _takes(pair_s, whole_s, count, size),
-        f"answer: isr-pipeline night run --experiment {name}",
+        f"answer: isr-pipeline night run --in-process --experiment {name}",
     ]
     names = (TODAY, *(one.name for one in (*asked, *advised)))
     return Answer(path, tuple(lines), names, size.scenarios)

@@ -329,7 +329,7 @@ class TestSuccess:
             ],
         )
         assert run.exit_code == 0
-        assert "answer: isr-pipeline night run --experiment q\n" in run.stdout
+        assert "answer: isr-pipeline night run --in-process --experiment q\n" in run.stdout
 
 
 class TestLeftOut:
