@@ -10,21 +10,14 @@ from pathlib import Path
 import pytest
 
 from isr_pipeline.base.home import REPOSITORY
+from tests.tables import from_table
 from tools import arch_test
 
 
 class TestCompare:
     """Two processors."""
 
-    @pytest.mark.parametrize(
-        ("here", "there", "said", "status"),
-        [
-            ({"a": "1", "b": "2"}, {"a": "1", "b": "2"}, "2 scenarios, byte for byte the same", 0),
-            ({"a": "1", "b": "2"}, {"a": "1", "b": "3"}, "not the same on ARM64: b", 1),
-            ({"a": "1", "b": "2"}, {"a": "1"}, "not the same on ARM64: b", 1),
-            ({}, {}, "not the same on ARM64: nothing", 1),
-        ],
-    )
+    @from_table
     def test_told(
         self,
         here: dict[str, str],

@@ -20,6 +20,7 @@ from isr_pipeline.night import completing
 from isr_pipeline.night.status import Status, folder_of, write_status
 from isr_pipeline.report.terminal import print_night
 from tests.approved import Approved
+from tests.tables import from_table
 
 PROGRAM = Path(sys.executable).parent / "isr-pipeline"
 WITHOUT_JSON = {"ui", "airflow"}
@@ -80,21 +81,7 @@ class TestRefusals:
         assert f"isr-pipeline {line}" in done.stderr
         assert f"isr-pipeline {line.partition(':')[0]} --help says" in done.stderr
 
-    @pytest.mark.parametrize(
-        ("arguments", "line"),
-        [
-            (["night", "run", "--panel-size", "abc"], "--panel-size: abc; allowed: a whole number"),
-            (["night", "prune", "--keep", "1.5"], "--keep: 1.5; allowed: a whole number"),
-            (
-                ["cluster", "import", "a", "--name", "b", "--rate-seconds", "q"],
-                "--rate-seconds: q; allowed: a number",
-            ),
-            (
-                ["cluster", "import", "a", "--name", "b", "--rate-seconds", "x"],
-                "--rate-seconds: x; allowed: a number",
-            ),
-        ],
-    )
+    @from_table
     def test_a_number(self, arguments: list[str], line: str) -> None:
         """Each option that takes a number says which, as a file's field does."""
         done = subprocess.run(
@@ -257,17 +244,7 @@ class TestNames:
 class TestShell:
     """A real shell that asks."""
 
-    @pytest.mark.parametrize(
-        ("words", "offered"),
-        [
-            ("nig", ["night"]),
-            ("night run --experiment sm", ["smoke"]),
-            ("night show 2026-11-19 --experiment h", ["history"]),
-            ("why 2026-11-19 sol", ["solution-1"]),
-            ("cluster show dem", ["demo"]),
-            ("experiment new tiny --ask min.ins", ["min.insync.replicas="]),
-        ],
-    )
+    @from_table
     def test_bash(self, home: Path, words: str, offered: list[str]) -> None:
         """The script that the program prints makes bash offer the names, and says nothing else."""
         script = subprocess.run(

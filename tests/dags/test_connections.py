@@ -32,6 +32,7 @@ from isr_pipeline.night.airflow.connections import (
 from isr_pipeline.night.airflow.wiring import SparkJob, submit_job
 from isr_pipeline.night.spark.spark_session import STARTED
 from isr_pipeline.night.spark.submit import JobFailed, JobNotStarted
+from tests.tables import from_table
 
 DAGS = SHIPPED / "dags"
 
@@ -201,35 +202,7 @@ class TestSettings:
         monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", '{"home": "/shared", "pool": "spark"}')
         assert settings() == Settings(home="/shared", pool="spark")
 
-    @pytest.mark.parametrize(
-        ("text", "line"),
-        [
-            (
-                "/shared",
-                "Airflow Variable isr_pipeline: /shared; allowed: a JSON object such as {",
-            ),
-            (
-                '{"hom": "/shared"}',
-                "Airflow Variable isr_pipeline: hom: unknown key; allowed: home",
-            ),
-            (
-                '{"home": 7}',
-                "Airflow Variable isr_pipeline: home: 7; allowed: a text that is not empty",
-            ),
-            (
-                '{"run_hours": 0}',
-                "Airflow Variable isr_pipeline: run_hours: 0; allowed: hours, > 0 and <= 744",
-            ),
-            (
-                '{"spark_conf": {"executor.memory": "4g"}}',
-                "Airflow Variable isr_pipeline: spark_conf.executor.memory: no size; allowed: si",
-            ),
-            (
-                '{"on_failure": {"SmtpNotifier": {}}}',
-                "Airflow Variable isr_pipeline: on_failure: ",
-            ),
-        ],
-    )
+    @from_table
     def test_refused(self, monkeypatch: pytest.MonkeyPatch, text: str, line: str) -> None:
         """One line names the Variable, the key and what is allowed."""
         monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", text)

@@ -56,6 +56,7 @@ from isr_pipeline.night.spark.java import java_home, spark_home
 from isr_pipeline.night.stack import environment
 from isr_pipeline.night.status import Status, folder_of, write_status
 from isr_pipeline.verdicts.judge import judge_night
+from tests.tables import from_table
 from tests.verdicts.synthetic import NIGHT, World, home
 
 __all__ = ["home"]
@@ -378,17 +379,7 @@ class TestAssets:
 class TestParams:
     """The trigger form refuses what cannot be meant."""
 
-    @pytest.mark.parametrize(
-        ("name", "value"),
-        [
-            ("night", "yesterday"),
-            ("night", "2026-13-01"),
-            ("panel_size", 0),
-            ("panel_size", 100_001),
-            ("panel_size", 2.5),
-            ("fail_on_regression", "perhaps"),
-        ],
-    )
+    @from_table
     def test_refuses(self, bag: Any, name: str, value: object) -> None:
         """A value out of range, of another kind, or not in the list."""
         param = bag.dags[NIGHTLY].params.get_param(name)

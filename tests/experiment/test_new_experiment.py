@@ -22,6 +22,7 @@ from isr_pipeline.report import words
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import apply, check_overrides
 from tests.approved import Approved
+from tests.tables import from_table
 
 ELR, LAG = "eligible.leader.replicas.version", "replica.lag.time.max.ms"
 AUTO, INTERVAL = "auto.leader.rebalance.enable", "leader.imbalance.check.interval.seconds"
@@ -140,17 +141,7 @@ class TestSuccess:
         line = "min.insync.replicas: 3 partitions of 1 topic have their own, and keep it"
         assert line in answer.lines
 
-    @pytest.mark.parametrize(
-        ("brokers", "said"),
-        [
-            ([3], "broker 3 has its own (60003), and keeps it"),
-            ([2, 3], "2 brokers have their own (2: 60002, 3: 60003), and keep it"),
-            (
-                [1, 2, 4, 5],
-                "4 brokers have their own (1: 60001, 2: 60002, 4: 60004 and 1 more), and keep it",
-            ),
-        ],
-    )
+    @from_table
     def test_a_key_of_brokers_stays_theirs(
         self, config: Path, brokers: list[int], said: str
     ) -> None:
@@ -335,29 +326,7 @@ class TestSuccess:
 class TestLeftOut:
     """What would do the same as today, or as something else, is dropped and said."""
 
-    @pytest.mark.parametrize(
-        ("asks", "said"),
-        [
-            (["release=3.7,3.8"], "release 3.8: does the same as release-3.7"),
-            (["release=3.9,4.0"], "release 3.9: the same rules as today's 3.7+"),
-            (
-                ["broker.session.timeout.ms=5000,9000"],
-                "broker.session.timeout.ms=9000: is today's value",
-            ),
-            (
-                ["unclean.leader.election.enable=true,false"],
-                "unclean.leader.election.enable=false: is today's value",
-            ),
-            (
-                ["replica.lag.time.max.ms=5000,5000.0"],
-                "replica.lag.time.max.ms=5000: does the same as lag.time.max.ms-5000",
-            ),
-            (
-                ["replica.lag.time.max.ms=30000"],
-                "conduktor-throughput: does the same as lag.time.max.ms-30000",
-            ),
-        ],
-    )
+    @from_table
     def test_each_has_a_line(self, asks: list[str], said: str) -> None:
         """What is dropped, and why; nothing else is."""
         left_out = [line for line in ask(*asks).lines if line.endswith("; left out")]
@@ -531,73 +500,14 @@ class TestSeconds:
 class TestRefused:
     """Nothing is written then, not even a draft."""
 
-    @pytest.mark.parametrize(
-        ("ask_", "line"),
-        [
-            ("x", "--ask: x; allowed: KEY=V1,V2"),
-            ("min.insync.replicas=", "--ask: min.insync.replicas=; allowed: KEY=V1,V2"),
-            (
-                "min.insync.replicas=1,1",
-                "--ask: min.insync.replicas: 1,1; allowed: each value once",
-            ),
-            ("min.insync.replicas=x", "--ask: min.insync.replicas: x; allowed: a whole number"),
-            ("min.insync.repicas=2", "--ask: min.insync.repicas: unknown key; allowed: min.insync"),
-            (
-                "zookeeper.session.timeout.ms=6000",
-                "--ask: zookeeper.session.timeout.ms: a key that 3.7+ under kraft does not read",
-            ),
-            (
-                "follower.fetch.process.time.max.ms=9",
-                "--ask: follower.fetch.process.time.max.ms: a key of a proposal",
-            ),
-            (
-                "min.insync.replicas=1,4",
-                "--ask: min.insync.replicas: 4; allowed: 1..3, the highest replication factor",
-            ),
-            (
-                "log.flush.interval.messages=9",
-                "--ask: log.flush.interval.messages: a key of Kafka that no simulated rule reads",
-            ),
-            ("background.threads=3", "--ask: background.threads: a key that no simulated rule"),
-            ("release=9.9", "--ask: release: "),
-        ],
-    )
+    @from_table
     def test_what_is_asked(self, config: Path, ask_: str, line: str) -> None:
         """A key that brokers of the release do not have, a value that the key cannot have."""
         before = sorted((config / "experiments").iterdir())
         assert refusal(ask_).startswith(line)
         assert sorted((config / "experiments").iterdir()) == before
 
-    @pytest.mark.parametrize(
-        ("ask_", "reasons"),
-        [
-            ("replica.lag.time.max.ms=10000", "replica.lag.time.max.ms=10000: is today's value"),
-            ("release=3.9", "release 3.9: the same rules as today's 3.7+"),
-            ("release=2.2", "release 2.2: does not go with cluster.controller=kraft"),
-            (
-                "replica.fetch.wait.max.ms=10001",
-                (
-                    "replica.fetch.wait.max.ms=10001: has to be at most replica.lag.time.max.ms "
-                    "(10000): no broker from 0.8.1 on starts with more"
-                ),
-            ),
-            (
-                "replica.lag.time.max.ms=30",
-                (
-                    "replica.lag.time.max.ms=30: has to be at least replica.fetch.wait.max.ms "
-                    "(500): no broker from 0.8.1 on starts with less"
-                ),
-            ),
-            (
-                "release=3.7+,3.9,3.9.0,3.9.1",
-                (
-                    "release 3.7+: the same rules as today's 3.7+; "
-                    "release 3.9: the same rules as today's 3.7+; "
-                    "release 3.9.0: the same rules as today's 3.7+; and 1 more"
-                ),
-            ),
-        ],
-    )
+    @from_table
     def test_nothing_to_compare(self, config: Path, ask_: str, reasons: str) -> None:
         """That an upgrade changes no rule is the answer, in one line."""
         before = sorted((config / "experiments").iterdir())

@@ -9,8 +9,9 @@ import pytest
 from isr_pipeline.experiment.configurations import configurations, lowered
 from isr_pipeline.experiment.file import healthy_scenario, load_experiment
 from isr_pipeline.scenarios.model import Scenario, apply, parse_scenario
+from tests.tables import from_table
 
-MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
+MIN_ISR = "min.insync.replicas"
 
 
 def cluster(
@@ -35,17 +36,7 @@ def cluster(
     )
 
 
-@pytest.mark.parametrize(
-    ("overrides", "lowers"),
-    [
-        ({MIN_ISR: 1}, True),
-        ({MIN_ISR: 3}, False),
-        ({UNCLEAN: True}, True),
-        ({f"topics.{MIN_ISR}": 1}, True),
-        ({f"topics.{UNCLEAN}": True}, True),
-        ({"replica.lag.time.max.ms": 5000}, False),
-    ],
-)
+@from_table
 def test_overrides(overrides: dict[str, Any], lowers: bool) -> None:
     """One topic with less is enough, wherever its value comes from."""
     today = cluster()

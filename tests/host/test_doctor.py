@@ -18,6 +18,7 @@ from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.night.doctor import examine, overwritten
 from isr_pipeline.verdicts import baseline
 from isr_pipeline.verdicts.quantities import load_settings
+from tests.tables import from_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,21 +58,7 @@ class TestDoctor:
         assert status == 0
 
     @pytest.mark.slow
-    @pytest.mark.parametrize(
-        ("part", "variable", "value", "text"),
-        [
-            ("home", "ISR_PIPELINE_HOME", "/proc/no", "ISR_PIPELINE_HOME: /proc/no ("),
-            ("config", "ISR_PIPELINE_CONFIG", "/none", "ISR_PIPELINE_CONFIG: no experiment in"),
-            ("Spark master", "SPARK_MASTER", "spark://127.0.0.1:1", "(connection refused)"),
-            (
-                "Spark workers",
-                "ISR_PIPELINE_WORKERS",
-                "packed",
-                "packed; allowed: checkout, shipped",
-            ),
-            ("MLflow", "MLFLOW_TRACKING_URI", "http://u:secret@127.0.0.1:1", "connection refused"),
-        ],
-    )
+    @from_table
     def test_what_is_wrong_is_named(
         self, tmp_path: Path, part: str, variable: str, value: str, text: str
     ) -> None:

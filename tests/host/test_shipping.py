@@ -16,6 +16,7 @@ from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.home import REPOSITORY, Home
 from isr_pipeline.night.spark import arrival, pack, shipping
 from isr_pipeline.night.spark.arrival import SCRATCH
+from tests.tables import from_table
 
 IMPORTED = """
 import importlib, sys
@@ -37,16 +38,7 @@ OPTIONAL = {"isr-pipeline", "PyYAML", "charset-normalizer", "cloudpickle"}
 class TestWanted:
     """When anything is sent."""
 
-    @pytest.mark.parametrize(
-        ("word", "master", "sent"),
-        [
-            ("", "spark://master:7077", False),
-            ("checkout", "spark://master:7077", False),
-            ("shipped", "spark://master:7077", True),
-            ("shipped", "yarn", True),
-            ("shipped", "local[2]", False),
-        ],
-    )
+    @from_table
     def test_asked_for(
         self, word: str, master: str, sent: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:

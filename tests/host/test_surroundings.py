@@ -12,6 +12,7 @@ import pytest
 from isr_pipeline.base.home import REPOSITORY, Home
 from isr_pipeline.night import stack
 from isr_pipeline.night.surroundings import LOCALE, left_aside, own, told
+from tests.tables import from_table
 
 PROGRAM = [
     sys.executable,
@@ -37,29 +38,7 @@ class TestLeftAside:
         """Every variable of another Spark, Python and Java."""
         assert left_aside(ANOTHER_SPARK) == sorted(ANOTHER_SPARK)
 
-    @pytest.mark.parametrize(
-        "name",
-        [
-            "AIRFLOW_HOME",
-            "AIRFLOW__CORE__PARALLELISM",
-            "AIRFLOW_CONN_SPARK_DEFAULT",
-            "SPARK_MASTER",
-            "PYTHON",
-            "PYTHONUNBUFFERED",
-            "PYTEST_ARGS",
-            "JAVA_HOME",
-            "MLFLOW_TRACKING_URI",
-            "MLFLOW_TRACKING_PASSWORD",
-            "ISR_PIPELINE_HOME",
-            "NUMBA_CACHE_DIR",
-            "UV_INDEX_URL",
-            "UV_CACHE_DIR",
-            "PIP_INDEX_URL",
-            "https_proxy",
-            "SSL_CERT_FILE",
-            "PATH",
-        ],
-    )
+    @from_table
     def test_what_docs_name_stays(self, name: str) -> None:
         """And what the package index and its proxy need."""
         assert left_aside({name: "x"}) == []

@@ -7,23 +7,10 @@ import pytest
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.kafka.releases import RULE_SETS, Fetcher, Lock, RegistrationRetry
+from tests.tables import from_table
 
 
-@pytest.mark.parametrize(
-    ("number", "rule_set"),
-    [
-        ("0.8.2.2", "0.8.2"),
-        ("0.10.1.1", "0.9-0.10.1"),
-        ("0.10.2.2", "0.10.2-2.0"),
-        ("2.2.2", "2.1-2.6"),
-        ("2.8.2", "2.7-3.2"),
-        ("3.6.1", "3.3-3.6"),
-        ("3.9.1", "3.7+"),
-        ("4.0.0", "4.0"),
-        ("4.1.0", "4.1+"),
-        ("4.4.0", "4.1+"),
-    ],
-)
+@from_table
 def test_the_releases_that_rule_sets_stand_for(number: str, rule_set: str) -> None:
     """The release that a rule set was read in has that very rule set."""
     assert rule_set_text(number) == rule_set

@@ -8,6 +8,7 @@ import pytest
 
 from isr_pipeline.kafka import releases as r
 from tests.kafka.records import NAMES, rules_of
+from tests.tables import from_table
 
 ON_FROM = {
     "response_limit": "0.9-0.10.1",
@@ -175,16 +176,7 @@ class TestSwitches:
         rules = rules_of("2.1-2.6", isr_lock="rw_precheck", fetcher="kip-461")
         assert (rules.isr_lock, rules.fetcher) == (r.Lock.RW_PRECHECK, r.Fetcher.KIP_461)
 
-    @pytest.mark.parametrize(
-        ("name", "controller", "bumps"),
-        [
-            ("2.7-3.2", "kraft", True),
-            ("2.7-3.2", "zookeeper", False),
-            ("2.1-2.6", "zookeeper", False),
-            ("3.3-3.6", "kraft", False),
-            ("3.7+", "kraft", False),
-        ],
-    )
+    @from_table
     def test_shrink_bumps(self, name: str, controller: str, bumps: bool) -> None:
         """Only KRaft before metadata.version 3.6 bumps the leader epoch on a shrink."""
         assert rules_of(name, controller=controller).shrink_bumps_leader_epoch is bumps

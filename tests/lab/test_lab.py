@@ -21,6 +21,7 @@ import pytest
 
 from isr_pipeline.base.errors import LINE_MAX, InputError, Refused
 from isr_pipeline.base.home import REPOSITORY, Home
+from tests.tables import from_table
 from tools.lab import brokers, jars, nodes
 from tools.lab.brokers import cluster_folder, clusters, down, up
 from tools.lab.listing import listing
@@ -103,15 +104,7 @@ class TestSettings:
         """Only the first one ends the key."""
         assert read_settings(["a.b=c=d", "e="]) == {"a.b": "c=d", "e": ""}
 
-    @pytest.mark.parametrize(
-        ("given", "said"),
-        [
-            (["replica.lag.time.max.ms"], "allowed: KEY=VALUE"),
-            (["a=1\nlisteners=x"], "allowed: KEY=VALUE"),
-            (["listeners=PLAINTEXT://0.0.0.0:1"], "set by the laboratory itself"),
-            (["a=1", "a=2"], "given twice"),
-        ],
-    )
+    @from_table
     def test_what_is_no_setting_is_refused(self, given: list[str], said: str) -> None:
         """In one line that names the option."""
         with pytest.raises(InputError, match="--set") as refused:

@@ -24,6 +24,7 @@ from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.baseline import forget
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.record import VERDICT, accept_command
+from tests.tables import from_table
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, home, scaled
 
 __all__ = ["home"]
@@ -141,16 +142,7 @@ def test_a_damaged_verdict_is_said(told: dict[str, Any]) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("night", "said"),
-    [
-        ("2026-13-01", "2026-13-01"),
-        ("2026-W47-4", "2026-W47-4"),
-        ("tonight", "tonight"),
-        ("20261119", "20261119"),
-        ("", "empty"),
-    ],
-)
+@from_table
 def test_a_night_is_a_date(night: str, said: str) -> None:
     """A night's name is a day of the calendar, written in one way."""
     with pytest.raises(InputError) as caught:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from isr_pipeline.base.errors import InputError
-from tests.oracle import MACHINES, VARIANTS, replay_file, replay_vector
+from tests.oracle import MACHINES, replay_file, replay_vector
 from tests.oracle.__main__ import main
+from tests.tables import from_table
 
 VECTORS = Path(__file__).parent.parent / "data" / "oracle" / "vectors.jsonl"
 TIMELINES: list[dict[str, Any]] = [
@@ -123,62 +124,7 @@ class TestResult:
 class TestErrors:
     """What cannot be run is one line that names the place and what is known."""
 
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            (
-                {"machine": "broker"},
-                (
-                    "timeline: line 4: machine: 'broker'; allowed: replica, leader, fetcher, "
-                    "fetcher_mgr, alter_mgr, delayed_fetch, election_zk, election_kraft, "
-                    "pending_set, s2"
-                ),
-            ),
-            (
-                {"machine": 7},
-                "timeline: line 4: machine: 7; allowed: a text",
-            ),
-            (
-                {"variant": "1.0"},
-                f"timeline: line 4: variant: '1.0'; allowed: {', '.join(VARIANTS)}",
-            ),
-            (
-                {"timeline": [{"t": 1, "op": "jump"}]},
-                (
-                    "timeline: line 4: timeline[0].op: 'jump'; allowed: fetch, fetch_begin, "
-                    "fetch_end, reset, caught_up, nop"
-                ),
-            ),
-            (
-                {"timeline": [{"t": 1}]},
-                "timeline: line 4: timeline[0].op: missing; allowed: a text",
-            ),
-            (
-                {"timeline": [{"t": 1, "op": "caught_up"}]},
-                "timeline: line 4: timeline[0].leader_leo: missing; allowed: a whole number",
-            ),
-            (
-                {"timeline": [{"t": 1, "op": "caught_up", "leader_leo": True}]},
-                "timeline: line 4: timeline[0].leader_leo: True; allowed: a whole number",
-            ),
-            (
-                {"timeline": [{"t": "soon", "op": "nop"}]},
-                "timeline: line 4: timeline[0].t: 'soon'; allowed: a whole number",
-            ),
-            (
-                {"timeline": {"op": "nop"}},
-                "timeline: line 4: timeline: {'op': 'nop'}; allowed: a list of objects",
-            ),
-            (
-                {"config": {"mode": "raft"}},
-                "timeline: line 4: config.mode: 'raft'; allowed: plain, zk, kraft",
-            ),
-            (
-                {"config": []},
-                "timeline: line 4: config: []; allowed: an object",
-            ),
-        ],
-    )
+    @from_table
     def test_message(self, change: dict[str, Any], message: str) -> None:
         """The text, exactly."""
         with pytest.raises(InputError) as caught:

@@ -26,6 +26,7 @@ from isr_pipeline.scenarios.panels import (
 )
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
 from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum, load_profile
+from tests.tables import from_table
 
 SHIPPED = {name: load_experiment(name) for name in ("operators", "smoke")}
 _RACKS_FILE = REPOSITORY / "config" / "faults" / "racks.yaml"
@@ -219,15 +220,7 @@ class TestEnd:
         short = smoke.model_copy(update={"profile": profile, "horizon_ms": self.HORIZON_MS})
         return [draw_scenario(short.source, "regression", index) for index in range(4)]
 
-    @pytest.mark.parametrize(
-        ("pattern", "parameter"),
-        [
-            ("pause", "duration_ms"),
-            ("slow_append", "duration_ms"),
-            ("crash", "restart_after_ms"),
-            ("controlled_restart", "downtime_ms"),
-        ],
-    )
+    @from_table
     def test_past_the_horizon(self, pattern: str, parameter: str) -> None:
         """A window that is cut ends as it was drawn, and a broker returns after the scenario."""
         for row in self.drawn(pattern, **{parameter: 50_000}):

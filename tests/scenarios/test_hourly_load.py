@@ -18,6 +18,7 @@ from isr_pipeline.scenarios.cluster_file import load_cluster_file, read_cluster
 from isr_pipeline.scenarios.generator import DrawSource, draw_panel, draw_scenario
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.worlds.run import run
+from tests.tables import from_table
 
 SMOKE = load_experiment("smoke")
 HOURS = tuple(1 + hour / 24 for hour in range(24))
@@ -133,16 +134,7 @@ class TestFiles:
         path = cluster_file(tmp_path, f"[{', '.join(['2'] * 24)}]")
         assert load_cluster_file(path, "F").hourly_load == (2,) * 24
 
-    @pytest.mark.parametrize(
-        ("given", "line"),
-        [
-            ("[1, 2]", "hourly_load: [1, 2]; allowed: a list of 24 factors, or an empty one"),
-            (
-                f"[{', '.join(['1'] * 23)}, 0]",
-                "hourly_load[23]: 0; allowed: a number > 0 (at most 1000)",
-            ),
-        ],
-    )
+    @from_table
     def test_refused(self, tmp_path: Path, given: str, line: str) -> None:
         """One line: where, what was given, what is allowed."""
         with pytest.raises(InputError) as refused:

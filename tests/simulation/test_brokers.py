@@ -8,6 +8,7 @@ import pytest
 
 from isr_pipeline.kafka.release_numbers import rule_set_text
 from tests.simulation.worlds import ACKS_1, ACKS_ALL, at, fault, happened, kinds, world
+from tests.tables import from_table
 
 MOVE = ["broker_fenced", "controller_isr_remove", "leader_elected"]
 
@@ -227,17 +228,7 @@ def test_a_replica_joins_beside_a_dead_member(release: str) -> None:
     assert left["t_ms"] < at(result, "broker_fenced")
 
 
-@pytest.mark.parametrize(
-    ("number", "controller", "stands_ms"),
-    [
-        ("2.6.3", "zookeeper", 0),
-        ("2.8.2", "zookeeper", 7000),
-        ("3.0.2", "zookeeper", 7000),
-        ("3.1.0", "zookeeper", 0),
-        ("2.8.2", "kraft", 0),
-        ("4.1.0", "kraft", 0),
-    ],
-)
+@from_table
 def test_from_2_7_to_3_0_a_shrink_does_not_raise_the_high_watermark(
     number: str, controller: str, stands_ms: float
 ) -> None:

@@ -17,6 +17,7 @@ from isr_pipeline.worlds.columns import COUNTED, METRICS, OF_THE_RUN
 from isr_pipeline.worlds.run import Result, failed_outcome, run
 from tests.simulation.print_runs import lines
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
+from tests.tables import from_table
 from tests.worlds.checks import checked_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,18 +70,7 @@ class TestSameBytes:
         """A partition of a fetch that a short loop passes comes out as if it had been visited."""
         assert in_a_process("--visit-all", NUMBA_DISABLE_JIT="1") == list(lines())
 
-    @pytest.mark.parametrize(
-        ("release", "controller", "key", "value"),
-        [
-            ("3.7+", "kraft", "replica.lag.max.messages", 1),
-            ("3.7+", "kraft", "zookeeper.session.timeout.ms", 7),
-            ("2.1-2.6", "zookeeper", "broker.session.timeout.ms", 7),
-            ("2.1-2.6", "zookeeper", "eligible.leader.replicas.version", 1),
-            ("3.7+", "kraft", "follower.fetch.process.time.max.ms", 1),
-            ("3.7+", "kraft", "background.threads", 1),
-            ("3.7+", "kraft", "replica.high.watermark.checkpoint.interval.ms", 1),
-        ],
-    )
+    @from_table
     def test_a_key_that_nobody_reads_changes_nothing(
         self, release: str, controller: str, key: str, value: int
     ) -> None:

@@ -34,6 +34,7 @@ from isr_pipeline.worlds.events import events_of
 from isr_pipeline.worlds.run import Result, outcome_of, run
 from tests.simulation.invariants import INVARIANTS, first_broken, remembered
 from tests.simulation.random_scenarios import BUDGET, scenarios
+from tests.tables import from_table
 from tests.worlds.checks import InvariantBroken, check_run, checked_run, run_checked
 
 EXAMPLES = int(os.environ.get("ISR_PIPELINE_EXAMPLES", "300"))
@@ -401,41 +402,7 @@ class TestNoticing:
         """A number stands for one invariant for good."""
         assert list(INVARIANTS) == list(range(1, len(INVARIANTS) + 1))
 
-    @pytest.mark.parametrize(
-        ("column", "value", "said"),
-        [
-            (
-                "any_leaderless",
-                1,
-                "any_leaderless says whether leaderless_rate is more than 0",
-            ),
-            (
-                "leaderless_rate",
-                -1.0,
-                "leaderless_rate is finite and not negative",
-            ),
-            (
-                "led_under_min_isr_rate",
-                0.5,
-                "some of the time under min ISR has a living leader",
-            ),
-            ("any_offline", 1, "any_offline says whether offline_partition_rate is more than 0"),
-            ("records_lost", 10**9, "records_lost <= records_acked"),
-            (
-                "records_acked_by_one_replica",
-                10**9,
-                "records_acked_by_one_replica <= records_acked",
-            ),
-            ("produce_latency_acks_1_p50_ms", 1e9, "produce latencies: p50 <= p99"),
-            ("produce_latency_acks_all_p50_ms", 1e9, "produce latencies: p50 <= p99"),
-            ("readers_wait_rate", 1.5, "readers_wait_rate is at most 1"),
-            ("one_replica_rate", 1.5, "one_replica_rate is at most 1"),
-            ("under_min_isr_rate", 1.5, "under_min_isr_rate is at most 1"),
-            ("detection_delay_ms", -1.0, "detection_delay_ms is finite and not negative"),
-            ("commit_latency_p50_ms", 1e9, "commit latencies: p50 <= p99 <= max"),
-            ("unclean_elections", 1, "unclean_elections counts its events"),
-        ],
-    )
+    @from_table
     def test_an_outcome_that_contradicts_itself_is_noticed(
         self, column: str, value: float, said: str
     ) -> None:
@@ -446,19 +413,7 @@ class TestNoticing:
             check_run(scenario, world, done)
         assert str(caught.value) == f"scenario simple: does not hold: {said}"
 
-    @pytest.mark.parametrize(
-        ("change", "said"),
-        [
-            ({"isr": [1]}, "removals from the ISR and returns alternate"),
-            ({"decided_ms": 1e9}, "decided_ms <= t_ms"),
-            ({"leader_epoch": -1}, "leader epochs never fall"),
-            ({"kind": "isr_expand"}, "only a removed replica returns to the ISR"),
-            (
-                {"kind": "partition_online", "isr": [1, 2, 3]},
-                "offline: begins and ends alternate",
-            ),
-        ],
-    )
+    @from_table
     def test_events_that_contradict_each_other_are_noticed(
         self, change: dict[str, object], said: str
     ) -> None:

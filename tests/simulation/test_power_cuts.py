@@ -10,6 +10,7 @@ from isr_pipeline.base.errors import InputError
 from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.worlds.run import Result
 from tests.simulation.worlds import ACKS_ALL, at, fault, happened, world
+from tests.tables import from_table
 
 ALL = (1, 2, 3)
 MIN_ISR_2 = {"min.insync.replicas": 2}
@@ -178,17 +179,7 @@ def test_brokers_do_not_lose_together_by_chance() -> None:
         acknowledged(*(fault("crash", 20000, broker=b, lost="tail") for b in (1, 2)))
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({}, r"broker: missing; allowed: the id of a broker, or rack or power_domain"),
-        ({"rack": "z"}, r"rack: z; allowed: nothing: no broker has a rack"),
-        ({"power_domain": [1, 9]}, r"power_domain\[1\]: 9; allowed: 1, 2, 3"),
-        ({"broker": 3, "power_domain": [1, 2]}, r"broker: 3; allowed: 1, 2 \(the power_domain\)"),
-        ({"broker": 3, "lost": "half"}, r"lost: half; allowed: nothing, tail, all"),
-        ({"rack": "a", "power_domain": [1]}, r"power_domain: \[1\]; allowed: either"),
-    ],
-)
+@from_table
 def test_a_crash_says_who_dies(fields: dict[str, Any], message: str) -> None:
     """One line, with what is allowed."""
     with pytest.raises(InputError, match=message):

@@ -12,6 +12,7 @@ from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import Result, run
 from tests.simulation.random_scenarios import FromSeed
 from tests.simulation.test_cycles import BUDGET, differences, repeating
+from tests.tables import from_table
 from tests.worlds.checks import checked_run
 
 
@@ -137,15 +138,7 @@ def test_a_line_of_a_panel_keeps_it() -> None:
     assert run(again).outcome == run(scenario).outcome
 
 
-@pytest.mark.parametrize(
-    ("behind", "line"),
-    [
-        ({"0": {"1": 5}}, "0.1: leads it; allowed: 2, 3 (replicas of t-0 that do not lead it)"),
-        ({"0": {"9": 5}}, "0.9: no replica; allowed: 2, 3 (replicas of t-0 that do not lead it)"),
-        ({"4": {"2": 5}}, "4: unknown partition; allowed: 0"),
-        ({"0": {"2": -1}}, "0.2: -1; allowed: a whole number of records 0..1000000000"),
-    ],
-)
+@from_table
 def test_refused(behind: dict[str, Any], line: str) -> None:
     """One line: where, what was given, what is allowed."""
     with pytest.raises(InputError) as refused:

@@ -22,6 +22,7 @@ from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import run
 from tests.simulation.random_scenarios import FromSeed
 from tests.simulation.test_cycles import BUDGET, differences, repeating
+from tests.tables import from_table
 from tests.worlds.checks import checked_run
 
 OWN_KEYS = {
@@ -277,37 +278,7 @@ class TestRandom:
         assert run(again).outcome == run(scenario).outcome
 
 
-ALIKE = "allowed: nothing: all brokers have one value, under config"
-REFUSED = [
-    (
-        {"broker_settings": {"3": {"min.insync.replicas": 2}}},
-        f"broker_settings.3.min.insync.replicas: 2; {ALIKE} (topics have it, and the controller",
-    ),
-    (
-        {"broker_settings": {"3": {"broker.session.timeout.ms": 2}}},
-        f"broker_settings.3.broker.session.timeout.ms: 2; {ALIKE} (the controller reads it)",
-    ),
-    (
-        {"broker_settings": {"3": {"num.io.thread": 2}}},
-        "broker_settings.3.num.io.thread: unknown key; allowed: num.io.threads",
-    ),
-    (
-        {"broker_settings": {"3": {"num.io.threads": 0}}},
-        "broker_settings.3.num.io.threads: 0; allowed: a whole number 1..1024",
-    ),
-    ({"broker_settings": {"4": {}}}, "broker_settings.4: unknown broker; allowed: 1, 2, 3"),
-    (
-        {"broker_service": {"3": {"network_rtt_ms": 2}}},
-        "broker_service.3.network_rtt_ms: no service time of a single broker; allowed: handler_",
-    ),
-    (
-        {"broker_service": {"3": {"send_us": -1}}},
-        "broker_service.3.send_us: -1; allowed: ",
-    ),
-]
-
-
-@pytest.mark.parametrize(("cluster", "line"), REFUSED)
+@from_table
 def test_refused(cluster: dict[str, Any], line: str) -> None:
     """One line: where, what was given, what is allowed."""
     with pytest.raises(InputError) as refused:
