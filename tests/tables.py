@@ -25,7 +25,7 @@ def tables(file: Path) -> dict[str, Any]:
     return found
 
 
-def rows_of(module: str, name: str) -> list[dict[str, Any]]:
+def table_of(module: str, name: str) -> list[dict[str, Any]]:
     """The rows of one table.
 
     Args:
@@ -39,11 +39,16 @@ def rows_of(module: str, name: str) -> list[dict[str, Any]]:
     return list(found)
 
 
-def from_table(test: Test) -> Test:
-    """Run a test with each row of the table that has its name (``Class.test``)."""
+def rows_of(test: Test) -> list[dict[str, Any]]:
+    """The rows of a test's own table."""
     module = sys.modules[test.__module__].__file__
     assert module is not None
-    given = rows_of(module, test.__qualname__)
+    return table_of(module, test.__qualname__)
+
+
+def from_table(test: Test) -> Test:
+    """Run a test with each row of the table that has its name (``Class.test``)."""
+    given = rows_of(test)
     names = [name for name in given[0] if name != "id"]
     rows = [pytest.param(*(row[name] for name in names), id=row.get("id")) for row in given]
     parametrized: Test = pytest.mark.parametrize(names, rows)(test)

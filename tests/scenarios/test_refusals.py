@@ -22,7 +22,7 @@ from isr_pipeline.scenarios.model import (
     scenario_from_json,
     with_settings,
 )
-from tests.tables import from_table, rows_of
+from tests.tables import from_table, table_of
 
 GOOD = """
 scenario_id: x
@@ -278,7 +278,7 @@ RICH = parse_mapping((LIBRARY / "w13.yaml").read_text(), "F") | {
     "faults": [{"kind": "crash", "broker": 1, "start_ms": 1}]
     + [
         parse_mapping(row["fault"], "F")
-        for row in rows_of(__file__, "test_fault")
+        for row in table_of(__file__, "test_fault")
         if "1001" not in row["fault"]
     ]
 }

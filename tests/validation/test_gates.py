@@ -20,7 +20,7 @@ from isr_pipeline.tables.schemas import SCHEMAS
 from isr_pipeline.tables.validation.data_docs import CHECKED_TABLES
 from isr_pipeline.tables.validation.run import DataRefused, broken_of, check, load_suite
 from isr_pipeline.worlds.columns import ADDED
-from tests.tables import from_table, rows_of
+from tests.tables import from_table, table_of
 from tests.validation import tables
 from tests.validation.tables import NIGHT, SCENARIOS, tiny_plan
 
@@ -158,7 +158,7 @@ class TestCorruptedRows:
         """No rule of a suite is without a corruption, or a test below, that breaks it."""
         below = {"rows", "digest", "number_not_finite"}
         tests = [f"TestCorruptedRows.test_{checked}" for checked in CHECKED_TABLES]
-        corrupted = [row for test in tests for row in rows_of(__file__, test)]
+        corrupted = [row for test in tests for row in table_of(__file__, test)]
         caught = below.union(*(row["expected"] for row in corrupted))
         rules = {one["meta"]["name"] for checked in CHECKED_TABLES for one in load_suite(checked)}
         assert {name for name in rules - caught if not name.endswith("_null")} == set()
