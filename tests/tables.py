@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 import yaml
@@ -44,6 +44,41 @@ def rows_of(test: Test) -> list[dict[str, Any]]:
     module = sys.modules[test.__module__].__file__
     assert module is not None
     return table_of(module, test.__qualname__)
+
+
+class Row(dict[str, Any]):
+    """A row that notes which of its cells were read: what no test reads is written wrongly."""
+
+    def __init__(self, cells: dict[str, Any]) -> None:
+        super().__init__(cells)
+        self.unread = set(cells) - {"id", "in"}
+
+    def __getitem__(self, name: str) -> Any:
+        self.unread.discard(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A cell that not every row has."""
+        self.unread.discard(name)
+        return super().get(name, default)
+
+
+def reads_all(test: Test) -> Test:
+    """Let a test fail that leaves a cell of its `row` unread."""
+
+    @wraps(test)
+    def whole(*args: Any, row: Row, **more: Any) -> None:
+        test(*args, row=row, **more)
+        assert row.unread == set()
+
+    return cast("Test", whole)
+
+
+def in_rows(test: Test) -> Test:
+    """Run a test with each row of its table as `row`; rows need an `id`, and may differ in form."""
+    rows = [pytest.param(Row(row), id=row["id"]) for row in rows_of(test)]
+    parametrized: Test = pytest.mark.parametrize("row", rows)(reads_all(test))
+    return parametrized
 
 
 def from_table(test: Test) -> Test:

@@ -12,7 +12,7 @@ import pytest
 from isr_pipeline.kafka import record, releases, replica
 from isr_pipeline.kafka.election import Change, Election, Registration
 from isr_pipeline.kafka.releases import Rules
-from tests.tables import Test, rows_of
+from tests.tables import Row, Test, reads_all, rows_of
 
 NAMES = tuple(releases.RULE_SETS)
 TIMED = NAMES[1:]
@@ -37,11 +37,11 @@ def rule_sets(told: str | list[str]) -> Sequence[str]:
 def in_rule_sets(test: Test) -> Test:
     """Run a test with each row of its table in each of the rule sets that the row is `in`."""
     rows = [
-        pytest.param(rule_set, row, id=f"{row['id']}-{rule_set}")
+        pytest.param(rule_set, Row(row), id=f"{row['id']}-{rule_set}")
         for row in rows_of(test)
         for rule_set in rule_sets(row["in"])
     ]
-    in_each: Test = pytest.mark.parametrize(("name", "row"), rows)(test)
+    in_each: Test = pytest.mark.parametrize(("name", "row"), rows)(reads_all(test))
     return in_each
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -12,6 +11,7 @@ from isr_pipeline.kafka.partition import Alter, AlterError, Produce, answer_rais
 from isr_pipeline.kafka.record import Pending
 from isr_pipeline.kafka.releases import NEVER, ExpandNeedsLag
 from tests.kafka.records import MERGED, NAMES, Follower, in_rule_sets, rules_of, set_of
+from tests.tables import Row
 
 NOW, LAG = 100, 10
 LEO = 12
@@ -35,7 +35,7 @@ def high_watermark_of(built: Follower, eligible: int = 0b1111, min_isr: int = 1)
 
 
 @in_rule_sets
-def test_next_high_watermark(name: str, row: dict[str, Any]) -> None:
+def test_next_high_watermark(name: str, row: Row) -> None:
     """What it waits for."""
     built = partition_of(name, *row.get("followers", ()))
     built.leader.high_watermark = row.get("before", 0)
@@ -63,7 +63,7 @@ def test_records_begin_anywhere() -> None:
 
 
 @in_rule_sets
-def test_out_of_sync(name: str, row: dict[str, Any]) -> None:
+def test_out_of_sync(name: str, row: Row) -> None:
     """Who leaves at the tick."""
     built = partition_of(name, *row["followers"])
     built.leader.isr = set_of(row.get("isr", [0]))
@@ -79,7 +79,7 @@ def test_the_leader_is_never_out_of_sync(name: str) -> None:
 
 
 @in_rule_sets
-def test_joins(name: str, row: dict[str, Any]) -> None:
+def test_joins(name: str, row: Row) -> None:
     """Who joins at a fetch."""
     built = partition_of(name, (row["leo"], row.get("caught_up_at", NEVER)))
     leader, rules = built.leader, built.rules
@@ -95,7 +95,7 @@ def test_joins(name: str, row: dict[str, Any]) -> None:
 
 
 @in_rule_sets
-def test_alter_response(name: str, row: dict[str, Any]) -> None:
+def test_alter_response(name: str, row: Row) -> None:
     """What a leader does with the controller's answer."""
     epochs = row.get("leader_epoch", 5), row.get("partition_epoch", 3)
     met = partition.alter_response(rules_of(name), AlterError[row["error"]], *epochs, 5, 3)

@@ -9,6 +9,7 @@ import pytest
 from isr_pipeline.kafka import replica
 from isr_pipeline.kafka.releases import NEVER, NO_BROKER_EPOCH
 from tests.kafka.records import MERGED, NAMES, Follower, in_rule_sets
+from tests.tables import Row
 
 WORDS = {"never": NEVER, "before never": replica.BEFORE_NEVER, "none": NO_BROKER_EPOCH}
 """What the table calls values that stand for none."""
@@ -17,8 +18,8 @@ WORDS = {"never": NEVER, "before never": replica.BEFORE_NEVER, "none": NO_BROKER
 def do(follower: Follower, step: dict[str, Any]) -> None:
     """One step of the table."""
     match step:
-        case {"fetch": offset, "leader_leo": leader_leo, "t": t, **rest}:
-            follower.fetch(offset, leader_leo, t, end=rest.get("read_end"))
+        case {"fetch": offset, "leader_leo": leader_leo, "t": t, **more}:
+            follower.fetch(offset, leader_leo, t, **more)
         case {"reset": leo, "new_leader": new, "in_isr": in_isr, "t": t}:
             follower.reset(leo, new=new, in_isr=in_isr, now=t)
         case {"failed_read": True, "t": t}:
@@ -30,7 +31,7 @@ def do(follower: Follower, step: dict[str, Any]) -> None:
 
 
 @in_rule_sets
-def test_record(name: str, row: dict[str, Any]) -> None:
+def test_record(name: str, row: Row) -> None:
     """What stands in it after some steps, and who is out of sync or holds the high watermark."""
     follower = Follower.of(name, now=row.get("created", 0))
     for step in row.get("steps", ()):
