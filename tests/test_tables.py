@@ -17,6 +17,7 @@ def test_every_table_is_read(file: Path) -> None:
     """A table whose test was renamed, or is gone, is no list of rows that nobody tries."""
     module = file.with_suffix(".py").read_text(encoding="utf-8")
     read = re.findall(
-        r"@(?:from_table|in_rows|in_rule_sets)\n(?:    |\s*@.*\n)*(?:def|class) (\w+)", module
+        r"@(?:from_table|in_rows|in_rule_sets|in_worlds)\n(?:    |\s*@.*\n)*(?:def|class) (\w+)",
+        module,
     )
     assert sorted(name.rpartition(".")[2] for name in tables(file)) == sorted(read)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
+
+import pytest
 
 from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.worlds.run import Result, run
+from tests.tables import Row, Test, reads_all, rows_of
 
 FAST = {
     "broker.session.timeout.ms": 3000,
@@ -14,6 +18,10 @@ FAST = {
 }
 ACKS_1 = {"records_per_s": 20, "records_per_batch": 1, "record_bytes": 100, "acks": 1}
 ACKS_ALL = {**ACKS_1, "acks": "all"}
+
+
+STREAMS = {"acks_1": ACKS_1, "acks_all": ACKS_ALL}
+"""What the `produce` of a row calls them."""
 
 
 def fault(kind: str, start_ms: float, **fields: Any) -> dict[str, Any]:
@@ -59,6 +67,48 @@ def world(
         **more,
     }
     return run(parse_scenario(raw, "small"), events=True)
+
+
+def in_worlds(test: Test) -> Test:
+    """Run a test with each row of its table, and with each of the values that `each` gives."""
+    rows = []
+    for row in rows_of(test):
+        each = row.get("each", {})
+        for values in product(*each.values()):
+            given = {**row.get("world", {}), **dict(zip(each, values, strict=True))}
+            cells = {name: cell for name, cell in row.items() if name != "each"}
+            name = "-".join([row["id"], *(str(value) for value in values)])
+            rows.append(pytest.param(Row({**cells, "world": given}), id=name))
+    in_each: Test = pytest.mark.parametrize("row", rows)(reads_all(test))
+    return in_each
+
+
+def hold(row: Row, **more: Any) -> None:
+    """Run a row's world; all that the row tells of it is so.
+
+    `kinds` are those of all events in order; `at_ms` has a kind's only event, and `times` how many
+    there are. An `outcome` is a value, or between two; so is `share_ms`, of a minute.
+    """
+    given = {**more, **row["world"]}
+    if "produce" in row["world"]:
+        given["produce"] = tuple(STREAMS.get(one, one) for one in given["produce"])
+    result = world(*row.get("faults", ()), **given)
+    for kind, t_ms in row.get("at_ms", {}).items():
+        assert _is(at(result, kind), t_ms), (kind, at(result, kind))
+    for kind, count in row.get("times", {}).items():
+        assert len(happened(result, kind)) == count, kind
+    for metric, value in row.get("outcome", {}).items():
+        assert _is(result.outcome[metric], value), (metric, result.outcome[metric])
+    for metric, ms in row.get("share_ms", {}).items():
+        assert _is(result.outcome[metric] * 60000, ms), (metric, result.outcome[metric])
+    if "kinds" in row:
+        assert kinds(result) == row["kinds"]
+    assert row.keys() & {"at_ms", "times", "outcome", "share_ms", "kinds"}
+
+
+def _is(value: float, wanted: float | list[float]) -> bool:
+    low, high = wanted if isinstance(wanted, list) else (wanted, wanted)
+    return low - 1e-6 <= value <= high + 1e-6
 
 
 def happened(result: Result, *kinds: str) -> list[tuple[str, float]]:
