@@ -6,6 +6,7 @@ The rows of a test with one argument are the list of its values.
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable
 from functools import lru_cache, wraps
@@ -88,3 +89,8 @@ def from_table(test: Test) -> Test:
     rows = [pytest.param(*(row[name] for name in names), id=row.get("id")) for row in given]
     parametrized: Test = pytest.mark.parametrize(names, rows)(test)
     return parametrized
+
+
+def data_of(module: str, name: str) -> Any:
+    """What a test works on, from the YAML file beside its module."""
+    return copy.deepcopy(tables(Path(module).with_suffix(".yaml"))[name])

@@ -15,6 +15,7 @@ from benchmarks.ablations.switches import SWITCHES, switch_off
 from benchmarks.speed import record
 from isr_pipeline.base.compiling import compiled_digest
 from isr_pipeline.base.home import REPOSITORY
+from tests.tables import data_of
 
 IN_PLAIN_PYTHON = [
     name
@@ -37,19 +38,7 @@ for lag in (400, 500):
     print(outcome, events.named())
 """
 
-LINE: dict[str, Any] = {
-    "date": "2026-11-26T17:00:00Z",
-    "commit": "0123456",
-    "kernel": "k",
-    "machine": "Linux x86_64, 2 cores",
-    "load_before": 0.1,
-    "name": "forced-inlining",
-    "panel_scenarios": 20,
-    "panel": [1.5, 1.0, 1.25],
-    "large": [2.0, 2.0, 2.0],
-    "compile_s": 30.0,
-    "whole_compile_s": 40.0,
-}
+LINE: dict[str, Any] = data_of(__file__, "LINE")
 
 
 class Fake:

@@ -32,20 +32,11 @@ from isr_pipeline.night.airflow.connections import (
 from isr_pipeline.night.airflow.wiring import SparkJob, submit_job
 from isr_pipeline.night.spark.spark_session import STARTED
 from isr_pipeline.night.spark.submit import JobFailed, JobNotStarted
-from tests.tables import from_table
+from tests.tables import data_of, from_table
 
 DAGS = SHIPPED / "dags"
 
-CONNECTIONS = {
-    "local": '{"conn_type": "spark", "host": "local[2]"}',
-    "whole URL": '{"conn_type": "spark", "host": "spark://master", "port": 7077}',
-    "host and port": '{"conn_type": "spark", "host": "master", "port": 7077}',
-    "launcher": '{"conn_type": "spark", "host": "yarn", "extra": {"spark-binary": "spark3-submit"}}',  # noqa: E501
-    "URI": "spark://master:7077",
-    "URI of local": "spark://local%5B*%5D",
-    "URI with options": "spark://spark%3A%2F%2Fmaster:7077?deploy-mode=client",
-    "URI of YARN": "yarn://yarn",
-}
+CONNECTIONS: dict[str, str] = data_of(__file__, "CONNECTIONS")
 
 
 class TestSparkConnection:

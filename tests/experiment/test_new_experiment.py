@@ -22,20 +22,12 @@ from isr_pipeline.report import words
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import apply, check_overrides
 from tests.approved import Approved
-from tests.tables import from_table
+from tests.tables import data_of, from_table
 
 ELR, LAG = "eligible.leader.replicas.version", "replica.lag.time.max.ms"
 AUTO, INTERVAL = "auto.leader.rebalance.enable", "leader.imbalance.check.interval.seconds"
 
-CLUSTER = """
-release: 3.9.1
-controller: kraft
-settings: {replica.lag.time.max.ms: 10000}
-brokers: [{id: 1}, {id: 2}, {id: 3}]
-topics:
-  - {name: own, partitions: 3, replication_factor: 3, settings: {min.insync.replicas: 2}, produce: [{records_per_s: 10}]}
-  - {name: plain, partitions: 2, replication_factor: 3, produce: [{records_per_s: 10}]}
-"""  # noqa: E501 - one topic a line
+CLUSTER: str = data_of(__file__, "CLUSTER")
 
 ALL_TOPICS = CLUSTER.replace(
     "partitions: 2, replication_factor: 3",

@@ -12,23 +12,14 @@ import pytest
 from isr_pipeline.base.home import REPOSITORY, Home
 from isr_pipeline.night import stack
 from isr_pipeline.night.surroundings import LOCALE, left_aside, own, told
-from tests.tables import from_table
+from tests.tables import data_of, from_table
 
 PROGRAM = [
     sys.executable,
     *("-I", "-X", "utf8"),
     str(REPOSITORY / "isr_pipeline" / "night" / "surroundings.py"),
 ]
-ANOTHER_SPARK = {
-    "SPARK_HOME": "/opt/spark",
-    "SPARK_CONF_DIR": "/opt/spark/conf",
-    "PYSPARK_PYTHON": "/usr/bin/python2",
-    "PYSPARK_SUBMIT_ARGS": "--master yarn pyspark-shell",
-    "PYTHONPATH": "/opt/spark/python",
-    "PYTHONHOME": "/opt/python",
-    "JAVA_TOOL_OPTIONS": "-Dx=y",
-    "_JAVA_OPTIONS": "-Xmx64m",
-}
+ANOTHER_SPARK: dict[str, str] = data_of(__file__, "ANOTHER_SPARK")
 
 
 class TestLeftAside:

@@ -19,26 +19,9 @@ from isr_pipeline.scenarios.cluster_file import (
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import canonical_json, parse_scenario, scenario_from_json
 from tests.approved import Approved
-from tests.tables import from_table
+from tests.tables import data_of, from_table
 
-GOOD = """
-release: 3.9.1
-controller: kraft
-settings: {replica.lag.time.max.ms: 10000, log.retention.hours: 7}
-rack_rtt_ms: [{between: [a, b], rtt_ms: 2}]
-brokers:
-  - {id: 1, rack: a, log_dirs: [/d1, /d2]}
-  - {id: 2, rack: b, log_dirs: [/d1]}
-  - {id: 3, rack: b, log_dirs: [/d1]}
-topics:
-  - name: orders
-    settings: {min.insync.replicas: 2, retention.ms: 60000}
-    produce: [{acks: all}]
-    partitions:
-      - {id: 0, replicas: [1, 2, 3], leader: 2, log_dirs: [/d2, /d1, /d1], records_per_s: 12.5}
-      - {id: 1, replicas: [2, 3], records_per_s: 20}
-  - {name: bulk, partitions: 4, replication_factor: 3, produce: [{records_per_s: 30, acks: 1}]}
-"""
+GOOD: str = data_of(__file__, "GOOD")
 
 
 def good(**changes: Any) -> dict[str, Any]:

@@ -16,8 +16,9 @@ from isr_pipeline.experiment.cost import cost_lines, load_by_hour
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.scenarios.cluster_file import load_cluster_file, read_cluster
 from isr_pipeline.scenarios.generator import DrawSource, draw_panel, draw_scenario
-from isr_pipeline.scenarios.model import Scenario, parse_scenario
+from isr_pipeline.scenarios.model import Scenario
 from isr_pipeline.worlds.run import run
+from tests.scenario import one_topic_scenario
 from tests.tables import from_table
 
 SMOKE = load_experiment("smoke")
@@ -70,24 +71,12 @@ class TestRates:
 
     def scenario(self, rate: float, **more: Any) -> Scenario:
         """Give three partitions with that rate, one of them with half of it, and a crash."""
-        return parse_scenario(
-            {
-                "scenario_id": "s",
-                "horizon_ms": 20_000,
-                "warmup_ms": 0,
-                "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]},
-                "topics": [
-                    {
-                        "name": "t",
-                        "partitions": 3,
-                        "replication_factor": 3,
-                        "produce": {"records_per_s": rate, "partition_rates": {"1": rate / 2}},
-                    }
-                ],
-                "faults": [{"kind": "crash", "broker": 1, "start_ms": 5_000}],
-                **more,
-            },
-            "F",
+        produce = {"records_per_s": rate, "partition_rates": {"1": rate / 2}}
+        return one_topic_scenario(
+            {"partitions": 3, "replication_factor": 3, "produce": produce},
+            horizon_ms=20_000,
+            faults=[{"kind": "crash", "broker": 1, "start_ms": 5_000}],
+            **more,
         )
 
     def test_it_multiplies_every_rate(self) -> None:

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from isr_pipeline.base.errors import BudgetSpent
 from isr_pipeline.kafka.rows import Row
-from isr_pipeline.scenarios.model import Scenario, parse_scenario
+from isr_pipeline.scenarios.model import Scenario
 from isr_pipeline.simulation.world import tables
 from isr_pipeline.simulation.world.states import HandlerState, RequestState, Standing
 from isr_pipeline.simulation.world.tables import (
@@ -32,6 +32,7 @@ from isr_pipeline.simulation.world.tables import (
 from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.events import events_of
 from isr_pipeline.worlds.run import Result, outcome_of, run
+from tests.scenario import one_topic_scenario
 from tests.simulation.invariants import INVARIANTS, first_broken, remembered
 from tests.simulation.random_scenarios import BUDGET, scenarios
 from tests.tables import from_table
@@ -50,24 +51,10 @@ drawn = settings(
 
 def simple(**more: object) -> Scenario:
     """Three brokers, two partitions, a little load; every invariant has something to look at."""
-    return parse_scenario(
-        {
-            "scenario_id": "simple",
-            "horizon_ms": 3000,
-            "warmup_ms": 0,
-            "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]},
-            "service": {"client_requests_per_s": 0},
-            "topics": [
-                {
-                    "name": "t",
-                    "partitions": 2,
-                    "replication_factor": 3,
-                    "produce": {"records_per_s": 20, "records_per_batch": 1, "acks": "all"},
-                }
-            ],
-            **more,
-        },
-        "simple",
+    produce = {"records_per_s": 20, "records_per_batch": 1, "acks": "all"}
+    return one_topic_scenario(
+        {"partitions": 2, "replication_factor": 3, "produce": produce},
+        **{"horizon_ms": 3000, "service": {"client_requests_per_s": 0}, **more},
     )
 
 
@@ -76,31 +63,23 @@ class TestElectionFromTheElr:
 
     def test_the_change_lists_the_new_leader(self) -> None:
         """The event of the removal has the ISR that the election made of it."""
-        raw = {
-            "scenario_id": "elr",
-            "horizon_ms": 4000,
-            "warmup_ms": 0,
-            "cluster": {"release": "4.1+", "controller": "kraft", "brokers": [1, 2]},
-            "topics": [{"name": "a", "assignment": {0: [2, 1]}}],
-            "config": {
+        scenario = one_topic_scenario(
+            {"assignment": {0: [2, 1]}},
+            cluster={"release": "4.1+", "brokers": [1, 2]},
+            horizon_ms=4000,
+            config={
                 "replica.lag.time.max.ms": 500,
                 "min.insync.replicas": 2,
                 "eligible.leader.replicas.version": 1,
                 "broker.session.timeout.ms": 500,
                 "broker.heartbeat.interval.ms": 100,
             },
-            "faults": [
-                {
-                    "kind": "stop_replica",
-                    "start_ms": 0,
-                    "broker": 1,
-                    "topic": "a",
-                    "partition": 0,
-                },
+            faults=[
+                {"kind": "stop_replica", "start_ms": 0, "broker": 1, "topic": "t", "partition": 0},
                 {"kind": "crash", "start_ms": 1500, "broker": 2},
             ],
-        }
-        events = checked_run(parse_scenario(raw, "elr"), events=True).events
+        )
+        events = checked_run(scenario, events=True).events
         removed = next(one for one in events if one["kind"] == "controller_isr_remove")
         assert removed["isr"] == [1]
 
@@ -411,7 +390,7 @@ class TestNoticing:
         done.outcome[column] = value
         with pytest.raises(InvariantBroken) as caught:
             check_run(scenario, world, done)
-        assert str(caught.value) == f"scenario simple: does not hold: {said}"
+        assert str(caught.value) == f"scenario one-topic: does not hold: {said}"
 
     @from_table
     def test_events_that_contradict_each_other_are_noticed(

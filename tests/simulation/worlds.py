@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.worlds.run import Result, run
+from tests.scenario import one_topic_scenario
 from tests.tables import Row, Test, reads_all, rows_of
 
 FAST = {
@@ -42,31 +42,20 @@ def world(
     **more: Any,
 ) -> Result:
     """Run a minute (``horizon_ms``) of topic t, partition 0 led by broker 1, with events."""
-    cluster = {
-        "release": release,
-        "controller": controller,
-        "brokers": [1, 2, 3],
-        "log_dirs_per_broker": more.pop("log_dirs", 1),
-    }
-    raw = {
-        "scenario_id": "small",
-        "seed": 1,
-        "horizon_ms": 60000,
-        "warmup_ms": 0,
-        "cluster": cluster,
-        "topics": [
-            {
-                "name": "t",
-                "assignment": {p: list(replicas) for p in range(partitions)},
-                "produce": [dict(p) for p in produce],
-            }
-        ],
-        "config": FAST if config is None else {**FAST, **config},
-        "service": {"client_requests_per_s": 0},
-        "faults": list(faults),
-        **more,
-    }
-    return run(parse_scenario(raw, "small"), events=True)
+    dirs = {"log_dirs_per_broker": more.pop("log_dirs", 1)}
+    cluster = {"release": release, "controller": controller, **dirs, **more.pop("cluster", {})}
+    scenario = one_topic_scenario(
+        {
+            "assignment": {p: list(replicas) for p in range(partitions)},
+            "produce": [dict(p) for p in produce],
+        },
+        cluster=cluster,
+        config=FAST if config is None else {**FAST, **config},
+        service=more.pop("service", {"client_requests_per_s": 0}),
+        faults=list(faults),
+        **{"seed": 1, "horizon_ms": 60000, **more},
+    )
+    return run(scenario, events=True)
 
 
 def in_worlds(test: Test) -> Test:

@@ -10,6 +10,7 @@ from isr_pipeline.base.errors import BudgetSpent, InputError
 from isr_pipeline.scenarios.model import canonical_json, parse_scenario, scenario_from_json
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import Result, run
+from tests.scenario import one_topic
 from tests.simulation.random_scenarios import FromSeed
 from tests.simulation.test_cycles import BUDGET, differences, repeating
 from tests.tables import from_table
@@ -18,22 +19,9 @@ from tests.worlds.checks import checked_run
 
 def scenario_with(topic: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Give three brokers and a partition of 100 records a second, 500 bytes each."""
-    return {
-        "scenario_id": "standing",
-        "horizon_ms": 30_000,
-        "warmup_ms": 0,
-        "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]},
-        "topics": [
-            {
-                "name": "t",
-                "assignment": {"0": [1, 2, 3]},
-                "produce": [{"records_per_s": 100, "records_per_batch": 1, "record_bytes": 500}],
-                **topic,
-            }
-        ],
-        "service": {"client_requests_per_s": 0},
-        **more,
-    }
+    produce = [{"records_per_s": 100, "records_per_batch": 1, "record_bytes": 500}]
+    topic = {"assignment": {"0": [1, 2, 3]}, "produce": produce, **topic}
+    return one_topic(topic, horizon_ms=30_000, service={"client_requests_per_s": 0}, **more)
 
 
 def events_of(topic: dict[str, Any], **more: Any) -> Result:
