@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.saying import finished
 from tests.tables import data_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,13 +93,10 @@ def applied(folder: Path, block: Block) -> None:
 
 def run(folder: Path, command: str, *, compiled: bool = False) -> str:
     """What a command prints in the copy, blanks at the ends of lines apart."""
-    done = subprocess.run(
+    done = finished(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=folder,
         env=environment(folder, compiled=compiled),
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return "\n".join(line.rstrip() for line in done.stdout.splitlines())

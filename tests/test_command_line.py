@@ -20,6 +20,7 @@ from isr_pipeline.night import completing
 from isr_pipeline.night.status import Status, folder_of, write_status
 from isr_pipeline.report.terminal import print_night
 from tests.approved import Approved
+from tests.saying import finished
 from tests.tables import from_table
 
 PROGRAM = Path(sys.executable).parent / "isr-pipeline"
@@ -72,9 +73,7 @@ class TestRefusals:
     )
     def test_one_line(self, arguments: list[str], line: str) -> None:
         """The command, what is wrong, and how to see what may stand there; exit status 2."""
-        done = subprocess.run(
-            [str(PROGRAM), *arguments], capture_output=True, text=True, check=False
-        )
+        done = finished([str(PROGRAM), *arguments])
         assert done.returncode == 2
         assert done.stdout == ""
         assert len(done.stderr.splitlines()) == 1
@@ -84,25 +83,18 @@ class TestRefusals:
     @from_table
     def test_a_number(self, arguments: list[str], line: str) -> None:
         """Each option that takes a number says which, as a file's field does."""
-        done = subprocess.run(
-            [str(PROGRAM), *arguments], capture_output=True, text=True, check=False
-        )
+        done = finished([str(PROGRAM), *arguments])
         assert done.returncode == 2
         assert done.stderr.endswith(f"isr-pipeline {' '.join(arguments[:2])}: {line}\n")
 
     def test_json_that_goes_to_a_file(self) -> None:
         """`simulate --json` wants a file; the line says how to have it on the screen."""
-        done = subprocess.run(
-            [str(PROGRAM), "simulate", "x.yaml", "--json"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = finished([str(PROGRAM), "simulate", "x.yaml", "--json"])
         assert "requires an argument here: a file, or - for standard output" in done.stderr
 
     def test_a_group_alone(self) -> None:
         """A group without a command prints its help."""
-        done = subprocess.run([str(PROGRAM), "night"], capture_output=True, text=True, check=False)
+        done = finished([str(PROGRAM), "night"])
         assert "prune" in done.stdout
         assert done.stderr == ""
 
@@ -140,9 +132,7 @@ class TestRefused:
     def run(self, words: list[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
         """Run the program on a home of its own."""
         variables = {**os.environ, "ISR_PIPELINE_HOME": str(folder / "home"), **more}
-        return subprocess.run(
-            [str(PROGRAM), *words], env=variables, capture_output=True, text=True, check=False
-        )
+        return finished([str(PROGRAM), *words], env=variables)
 
 
 class TestJson:
@@ -247,24 +237,18 @@ class TestShell:
     @from_table
     def test_bash(self, home: Path, words: str, offered: list[str]) -> None:
         """The script that the program prints makes bash offer the names, and says nothing else."""
-        script = subprocess.run(
-            [str(PROGRAM)],
-            env={**os.environ, "_ISR_PIPELINE_COMPLETE": "source_bash"},
-            capture_output=True,
-            text=True,
-            check=True,
+        script = finished(
+            [str(PROGRAM)], env={**os.environ, "_ISR_PIPELINE_COMPLETE": "source_bash"}, check=True
         ).stdout
         listed = ["isr-pipeline", *words.split()]
         asking = (
             f"COMP_WORDS=({' '.join(listed)}); COMP_CWORD={len(listed) - 1}; "
             f'_isr_pipeline_completion "{PROGRAM}"; printf "%s\\n" "${{COMPREPLY[@]}}"'
         )
-        done = subprocess.run(
+        done = finished(
             ["bash", "-c", f"{script}\n{asking}"],
             env={**os.environ, "PYTHONPATH": "/left-aside"},
             cwd=REPOSITORY,
-            capture_output=True,
-            text=True,
             check=True,
         )
         assert done.stdout.splitlines() == offered

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from typing import Any
 
@@ -15,6 +14,7 @@ from benchmarks.ablations.switches import SWITCHES, switch_off
 from benchmarks.speed import record
 from isr_pipeline.base.compiling import compiled_digest
 from isr_pipeline.base.home import REPOSITORY
+from tests.saying import finished
 from tests.tables import data_of
 
 IN_PLAIN_PYTHON = [
@@ -55,12 +55,10 @@ class Fake:
 
 def outcomes(name: str) -> str:
     """What a small scenario gives, in plain Python, with one thing switched off."""
-    done = subprocess.run(
+    done = finished(
         [sys.executable, "-c", PROGRAM, name],
         cwd=REPOSITORY,
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
         check=True,
     )
     return done.stdout

@@ -22,6 +22,7 @@ from isr_pipeline.report import words
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import apply, check_overrides
 from tests.approved import Approved
+from tests.saying import refused
 from tests.tables import data_of, from_table
 
 ELR, LAG = "eligible.leader.replicas.version", "replica.lag.time.max.ms"
@@ -503,9 +504,7 @@ class TestRefused:
     def test_nothing_to_compare(self, config: Path, ask_: str, reasons: str) -> None:
         """That an upgrade changes no rule is the answer, in one line."""
         before = sorted((config / "experiments").iterdir())
-        with pytest.raises(Refused) as caught:
-            ask(ask_)
-        assert str(caught.value) == (
+        assert refused(lambda: ask(ask_), Refused) == (
             f"--ask: nothing to compare: {reasons}; allowed: a value that changes something"
         )
         assert sorted((config / "experiments").iterdir()) == before

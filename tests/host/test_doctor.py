@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 from importlib import metadata
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.night.doctor import examine, overwritten
 from isr_pipeline.verdicts import baseline
 from isr_pipeline.verdicts.quantities import load_settings
+from tests.saying import finished
 from tests.tables import from_table
 
 if TYPE_CHECKING:
@@ -36,12 +36,9 @@ def doctor(home: Path, **variables: str) -> tuple[int, dict[str, tuple[bool, str
         for name, value in os.environ.items()
         if not name.startswith(("AIRFLOW", "MLFLOW", "ISR_PIPELINE", "SPARK", "PYSPARK"))
     }
-    done = subprocess.run(
+    done = finished(
         [sys.executable, "-m", "isr_pipeline.cli", "doctor", "--json"],
         env=kept | {"ISR_PIPELINE_HOME": str(home)} | variables,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     found = json.loads(done.stdout)
     return done.returncode, {one["part"]: (one["good"], one["text"]) for one in found}

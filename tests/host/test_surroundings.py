@@ -12,6 +12,7 @@ import pytest
 from isr_pipeline.base.home import REPOSITORY, Home
 from isr_pipeline.night import stack
 from isr_pipeline.night.surroundings import LOCALE, left_aside, own, told
+from tests.saying import finished
 from tests.tables import data_of, from_table
 
 PROGRAM = [
@@ -98,13 +99,7 @@ class TestProgram:
 
     def run(self, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a command behind it, with these variables and PATH."""
-        return subprocess.run(
-            [*PROGRAM, *command],
-            env={"PATH": os.environ["PATH"], **variables},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return finished([*PROGRAM, *command], env={"PATH": os.environ["PATH"], **variables})
 
     def test_python_starts_whatever_is_set(self) -> None:
         """A home of Python that is none stops neither it nor what it starts."""
@@ -131,12 +126,9 @@ class TestProgram:
     def test_the_command_line_does_it_too(self) -> None:
         """Called without make, with modules of another Spark in front of ours."""
         command = str(Path(sys.executable).parent / "isr-pipeline")
-        done = subprocess.run(
+        done = finished(
             [command, "--version"],
             env={"PATH": os.environ["PATH"], "PYTHONPATH": "/opt/spark/python"},
-            capture_output=True,
-            text=True,
-            check=False,
         )
         assert done.returncode == 0
         assert done.stderr == told(["PYTHONPATH"])

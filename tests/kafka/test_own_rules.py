@@ -18,6 +18,7 @@ from isr_pipeline.kafka.own_rules import (
     text_of,
 )
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS, Clock
+from tests.saying import refused
 from tests.tables import from_table
 
 
@@ -70,9 +71,7 @@ class TestRefusals:
         self, name: str, base: str, switches: dict[str, object], error: str
     ) -> None:
         """Field, value and what may stand there."""
-        with pytest.raises(RuleSetError) as caught:
-            text_of(name, base, switches)
-        assert str(caught.value).startswith(error)
+        assert refused(lambda: text_of(name, base, switches), RuleSetError).startswith(error)
 
     @pytest.mark.parametrize("text", ["own", "mine", "mine (3.7+)", "(3.7+ with kraft=false)"])
     def test_no_rule_set(self, text: str) -> None:

@@ -21,6 +21,7 @@ import pytest
 
 from isr_pipeline.base.errors import LINE_MAX, InputError, Refused
 from isr_pipeline.base.home import REPOSITORY, Home
+from tests.saying import finished
 from tests.tables import from_table
 from tools.lab import brokers, jars, nodes
 from tools.lab.brokers import cluster_folder, clusters, down, up
@@ -367,13 +368,7 @@ class TestList:
         environment = {**os.environ, "ISR_PIPELINE_HOME": str(home.path)}
 
         def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-            return subprocess.run(
-                [sys.executable, "-m", "tools.lab", *arguments],
-                env=environment,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            return finished([sys.executable, "-m", "tools.lab", *arguments], env=environment)
 
         refused = run("up", "1.0")
         assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)

@@ -9,6 +9,7 @@ import pytest
 from isr_pipeline.base.errors import InputError
 from tests.oracle import replay_vector
 from tests.oracle.fetcher_mgr import fetcher_id, java_hash
+from tests.saying import refused
 from tests.tables import from_table
 
 
@@ -23,9 +24,7 @@ class TestRefusals:
     @from_table
     def test_message(self, machine: str, steps: list[dict[str, Any]], message: str) -> None:
         """The text, exactly."""
-        with pytest.raises(InputError) as caught:
-            replay(machine, "3.7+", *steps)
-        assert str(caught.value) == f"timeline: line 1: {message}"
+        assert refused(lambda: replay(machine, "3.7+", *steps)) == f"timeline: line 1: {message}"
 
     def test_too_many_replicas(self) -> None:
         """An election walks among sixteen."""

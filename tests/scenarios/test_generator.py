@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import subprocess
 import sys
 from collections import Counter
 
@@ -26,6 +25,7 @@ from isr_pipeline.scenarios.panels import (
 )
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
 from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum, load_profile
+from tests.saying import finished
 from tests.tables import from_table
 
 SHIPPED = {name: load_experiment(name) for name in ("operators", "smoke")}
@@ -60,12 +60,8 @@ class TestPurity:
             "print(panel_digest(draw_panel(e.source, 'regression')))\n"
         )
         digests = {
-            subprocess.run(
-                [sys.executable, "-c", code],
-                env={"PYTHONHASHSEED": seed},
-                capture_output=True,
-                text=True,
-                check=True,
+            finished(
+                [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, check=True
             ).stdout.strip()
             for seed in ("1", "2")
         }

@@ -16,6 +16,7 @@ from isr_pipeline.scenarios.cluster_file import load_cluster_file, read_cluster
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.incidents import counts_of, units_of
 from isr_pipeline.scenarios.profile import counted, load_profile
+from tests.saying import refused
 from tests.tables import from_table
 
 OPERATORS = load_experiment("operators")
@@ -141,9 +142,7 @@ class TestRefusals:
     @from_table
     def test_wrong(self, changes: dict[str, Any], line: str) -> None:
         """The field, what stands there and what may."""
-        with pytest.raises(InputError) as caught:
-            load_profile(profile(**changes), "F")
-        assert str(caught.value) == f"F: {line}"
+        assert refused(lambda: load_profile(profile(**changes), "F")) == f"F: {line}"
 
     def test_counted_twice(self) -> None:
         """A scenario stands for one kind of incident."""
@@ -162,9 +161,7 @@ class TestRefusals:
     @from_table
     def test_an_option(self, option: str, line: str) -> None:
         """What the command line refuses."""
-        with pytest.raises(InputError) as caught:
-            counts_of([option], "--incidents")
-        assert str(caught.value) == f"--incidents: {line}"
+        assert refused(lambda: counts_of([option], "--incidents")) == f"--incidents: {line}"
 
     def test_options(self) -> None:
         """Several options are one list."""

@@ -20,6 +20,7 @@ from isr_pipeline.scenarios.model import (
     scenario_from_json,
     with_settings,
 )
+from tests.saying import refused
 from tests.scenarios.test_refusals import LIBRARY, good
 from tests.tables import from_table
 
@@ -156,9 +157,7 @@ class TestApply:
     @from_table
     def test_wrong_overrides(self, overrides: dict[str, object], line: str) -> None:
         """An override is refused with its path."""
-        with pytest.raises(InputError) as caught:
-            check_overrides(overrides, "F", "base")
-        assert str(caught.value).startswith(f"F: {line}")
+        assert refused(lambda: check_overrides(overrides, "F", "base")).startswith(f"F: {line}")
 
 
 class TestJson:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from isr_pipeline.base.errors import BudgetSpent
 from isr_pipeline.scenarios.model import Scenario, apply, parse_scenario
 from isr_pipeline.worlds.columns import COUNTED, METRICS, OF_THE_RUN
 from isr_pipeline.worlds.run import Result, failed_outcome, run
+from tests.saying import finished, refused
 from tests.simulation.print_runs import lines
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
 from tests.tables import from_table
@@ -38,15 +38,13 @@ def as_bytes(scenario: Scenario) -> bytes:
 
 def in_a_process(*options: str, **environment: str) -> list[str]:
     """Lines of `print_runs` in a process of its own."""
-    finished = subprocess.run(
+    done = finished(
         [sys.executable, "-m", "tests.simulation.print_runs", *options],
         cwd=ROOT,
         env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
         check=True,
     )
-    return finished.stdout.splitlines()
+    return done.stdout.splitlines()
 
 
 class TestSameBytes:
@@ -99,9 +97,7 @@ class TestBudget:
     @pytest.mark.parametrize("simulate", [run, checked_run])
     def test_the_error_names_scenario_and_budget(self, simulate: Callable[..., Result]) -> None:
         """Whoever reads the line knows which scenario, and what to change."""
-        with pytest.raises(BudgetSpent) as caught:
-            simulate(busy(), budget=10)
-        assert str(caught.value) == (
+        assert refused(lambda: simulate(busy(), budget=10), BudgetSpent) == (
             "scenario busy: event budget of 10 events spent before the horizon; "
             "allowed: a shorter horizon_ms, less load, or a larger --event-budget"
         )
