@@ -21,7 +21,7 @@ ACKS_ALL = {**ACKS_1, "acks": "all"}
 
 
 STREAMS = {"acks_1": ACKS_1, "acks_all": ACKS_ALL}
-"""What the `produce` of a row calls them."""
+"""What the `produce` of a row calls them; `like` one, a stream may send within a window."""
 
 
 def fault(kind: str, start_ms: float, **fields: Any) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def hold(row: Row, **more: Any) -> None:
     """
     given = {**more, **row["world"]}
     if "produce" in row["world"]:
-        given["produce"] = tuple(STREAMS.get(one, one) for one in given["produce"])
+        given["produce"] = tuple(_stream(one) for one in given["produce"])
     result = world(*row.get("faults", ()), **given)
     for kind, t_ms in row.get("at_ms", {}).items():
         assert _is(at(result, kind), t_ms), (kind, at(result, kind))
@@ -93,6 +93,11 @@ def hold(row: Row, **more: Any) -> None:
     if "kinds" in row:
         assert kinds(result) == row["kinds"]
     assert row.keys() & {"at_ms", "times", "outcome", "share_ms", "kinds"}
+
+
+def _stream(told: str | dict[str, Any]) -> dict[str, Any]:
+    window = {"like": told} if isinstance(told, str) else dict(told)
+    return {**STREAMS[window.pop("like")], **window}
 
 
 def _is(value: float, wanted: float | list[float]) -> bool:
