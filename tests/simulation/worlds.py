@@ -20,7 +20,7 @@ ACKS_1 = {"records_per_s": 20, "records_per_batch": 1, "record_bytes": 100, "ack
 ACKS_ALL = {**ACKS_1, "acks": "all"}
 
 
-STREAMS = {"acks_1": ACKS_1, "acks_all": ACKS_ALL}
+STREAMS: dict[str, dict[str, Any]] = {"acks_1": ACKS_1, "acks_all": ACKS_ALL}
 """What the `produce` of a row calls them; `like` one, a stream may send within a window."""
 
 
@@ -96,7 +96,7 @@ def hold(row: Row, **more: Any) -> None:
 
 
 def _stream(told: str | dict[str, Any]) -> dict[str, Any]:
-    window = {"like": told} if isinstance(told, str) else dict(told)
+    window: dict[str, Any] = {"like": told} if isinstance(told, str) else dict(told)
     return {**STREAMS[window.pop("like")], **window}
 
 
