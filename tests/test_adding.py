@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.saying import finished
+from tests.tables import data_of
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "project" / "adding.md"
 TESTS_OF_THE_RULES = (
@@ -27,28 +30,7 @@ COMPILED_ANEW = (
 )
 """Those of them that need the debug build: one more minute of compiling."""
 NIGHT = "2026-10-05"
-EXPERIMENT = """
-seed: 501
-cluster: tiny
-faults: smoke
-horizon_ms: 30000
-warmup_ms: 3000
-panels: {regression: 8, confirm: 8}
-reference: today
-base: {replica.lag.time.max.ms: 4000, min.insync.replicas: 2}
-groups:
-  - name: recipes
-    candidates:
-      - name: today
-      - name: keeps
-        set: {rules.kip501: keep-min-isr}
-      - name: ticks
-        set: {cluster.release: quick-ticks}
-      - name: at-the-end
-        set: {cluster.release: at-the-end (3.7+ with expand_needs_leader_leo=true)}
-      - name: retries
-        set: {retry.backoff.ms: 2000}
-"""
+EXPERIMENT: str = data_of(__file__, "EXPERIMENT")
 """A night of what the recipes add."""
 
 _BLOCK = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -111,13 +93,10 @@ def applied(folder: Path, block: Block) -> None:
 
 def run(folder: Path, command: str, *, compiled: bool = False) -> str:
     """What a command prints in the copy, blanks at the ends of lines apart."""
-    done = subprocess.run(
+    done = finished(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=folder,
         env=environment(folder, compiled=compiled),
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return "\n".join(line.rstrip() for line in done.stdout.splitlines())

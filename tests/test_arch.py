@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from isr_pipeline.base.home import REPOSITORY
+from tests.saying import finished
+from tests.tables import from_table
 from tools import arch_test
 
 
 class TestCompare:
     """Two processors."""
 
-    @pytest.mark.parametrize(
-        ("here", "there", "said", "status"),
-        [
-            ({"a": "1", "b": "2"}, {"a": "1", "b": "2"}, "2 scenarios, byte for byte the same", 0),
-            ({"a": "1", "b": "2"}, {"a": "1", "b": "3"}, "not the same on ARM64: b", 1),
-            ({"a": "1", "b": "2"}, {"a": "1"}, "not the same on ARM64: b", 1),
-            ({}, {}, "not the same on ARM64: nothing", 1),
-        ],
-    )
+    @from_table
     def test_told(
         self,
         here: dict[str, str],
@@ -46,12 +39,6 @@ class TestCannotTry:
         (tmp_path / "tools").mkdir()
         script = tmp_path / "tools" / "arch_test.py"
         script.write_text((REPOSITORY / "tools" / "arch_test.py").read_text())
-        done = subprocess.run(
-            [sys.executable, str(script)],
-            env={**os.environ, "PATH": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = finished([sys.executable, str(script)], env={**os.environ, "PATH": str(tmp_path)})
         assert done.returncode == 0
         assert done.stdout.splitlines()[-1] == "arch-test skipped: apt-get is missing"

@@ -20,6 +20,8 @@ from isr_pipeline.night import completing
 from isr_pipeline.night.status import Status, folder_of, write_status
 from isr_pipeline.report.terminal import print_night
 from tests.approved import Approved
+from tests.saying import finished
+from tests.tables import from_table
 
 PROGRAM = Path(sys.executable).parent / "isr-pipeline"
 WITHOUT_JSON = {"ui", "airflow"}
@@ -71,51 +73,28 @@ class TestRefusals:
     )
     def test_one_line(self, arguments: list[str], line: str) -> None:
         """The command, what is wrong, and how to see what may stand there; exit status 2."""
-        done = subprocess.run(
-            [str(PROGRAM), *arguments], capture_output=True, text=True, check=False
-        )
+        done = finished([str(PROGRAM), *arguments])
         assert done.returncode == 2
         assert done.stdout == ""
         assert len(done.stderr.splitlines()) == 1
         assert f"isr-pipeline {line}" in done.stderr
         assert f"isr-pipeline {line.partition(':')[0]} --help says" in done.stderr
 
-    @pytest.mark.parametrize(
-        ("arguments", "line"),
-        [
-            (["night", "run", "--panel-size", "abc"], "--panel-size: abc; allowed: a whole number"),
-            (["night", "prune", "--keep", "1.5"], "--keep: 1.5; allowed: a whole number"),
-            (
-                ["cluster", "import", "a", "--name", "b", "--rate-seconds", "q"],
-                "--rate-seconds: q; allowed: a number",
-            ),
-            (
-                ["cluster", "import", "a", "--name", "b", "--rate-seconds", "x"],
-                "--rate-seconds: x; allowed: a number",
-            ),
-        ],
-    )
+    @from_table
     def test_a_number(self, arguments: list[str], line: str) -> None:
         """Each option that takes a number says which, as a file's field does."""
-        done = subprocess.run(
-            [str(PROGRAM), *arguments], capture_output=True, text=True, check=False
-        )
+        done = finished([str(PROGRAM), *arguments])
         assert done.returncode == 2
         assert done.stderr.endswith(f"isr-pipeline {' '.join(arguments[:2])}: {line}\n")
 
     def test_json_that_goes_to_a_file(self) -> None:
         """`simulate --json` wants a file; the line says how to have it on the screen."""
-        done = subprocess.run(
-            [str(PROGRAM), "simulate", "x.yaml", "--json"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = finished([str(PROGRAM), "simulate", "x.yaml", "--json"])
         assert "requires an argument here: a file, or - for standard output" in done.stderr
 
     def test_a_group_alone(self) -> None:
         """A group without a command prints its help."""
-        done = subprocess.run([str(PROGRAM), "night"], capture_output=True, text=True, check=False)
+        done = finished([str(PROGRAM), "night"])
         assert "prune" in done.stdout
         assert done.stderr == ""
 
@@ -153,9 +132,7 @@ class TestRefused:
     def run(self, words: list[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
         """Run the program on a home of its own."""
         variables = {**os.environ, "ISR_PIPELINE_HOME": str(folder / "home"), **more}
-        return subprocess.run(
-            [str(PROGRAM), *words], env=variables, capture_output=True, text=True, check=False
-        )
+        return finished([str(PROGRAM), *words], env=variables)
 
 
 class TestJson:
@@ -257,37 +234,21 @@ class TestNames:
 class TestShell:
     """A real shell that asks."""
 
-    @pytest.mark.parametrize(
-        ("words", "offered"),
-        [
-            ("nig", ["night"]),
-            ("night run --experiment sm", ["smoke"]),
-            ("night show 2026-11-19 --experiment h", ["history"]),
-            ("why 2026-11-19 sol", ["solution-1"]),
-            ("cluster show dem", ["demo"]),
-            ("experiment new tiny --ask min.ins", ["min.insync.replicas="]),
-        ],
-    )
+    @from_table
     def test_bash(self, home: Path, words: str, offered: list[str]) -> None:
         """The script that the program prints makes bash offer the names, and says nothing else."""
-        script = subprocess.run(
-            [str(PROGRAM)],
-            env={**os.environ, "_ISR_PIPELINE_COMPLETE": "source_bash"},
-            capture_output=True,
-            text=True,
-            check=True,
+        script = finished(
+            [str(PROGRAM)], env={**os.environ, "_ISR_PIPELINE_COMPLETE": "source_bash"}, check=True
         ).stdout
         listed = ["isr-pipeline", *words.split()]
         asking = (
             f"COMP_WORDS=({' '.join(listed)}); COMP_CWORD={len(listed) - 1}; "
             f'_isr_pipeline_completion "{PROGRAM}"; printf "%s\\n" "${{COMPREPLY[@]}}"'
         )
-        done = subprocess.run(
+        done = finished(
             ["bash", "-c", f"{script}\n{asking}"],
             env={**os.environ, "PYTHONPATH": "/left-aside"},
             cwd=REPOSITORY,
-            capture_output=True,
-            text=True,
             check=True,
         )
         assert done.stdout.splitlines() == offered

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 from isr_pipeline.base.compiling import compiled_digest, sources_digest
+from tests.saying import finished
 
 SAY_FOLDER = "import numba; print(numba.config.CACHE_DIR)"
 
@@ -15,11 +15,9 @@ SAY_FOLDER = "import numba; print(numba.config.CACHE_DIR)"
 def folder_said(tmp_path: Path, program: str) -> Path:
     """The cache folder that a program prints, in a home of its own."""
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    said = subprocess.run(
+    said = finished(
         [sys.executable, "-c", program],
         env=environment | {"ISR_PIPELINE_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
         check=True,
     )
     return Path(said.stdout.strip())

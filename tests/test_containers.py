@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from tests.saying import finished
 from tools import compose_test
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,13 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def run(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a file of tools with some variables and no others."""
-    return subprocess.run(
-        [sys.executable, str(ROOT / "tools" / command[0]), *command[1:]],
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return finished([sys.executable, str(ROOT / "tools" / command[0]), *command[1:]], env=variables)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from isr_pipeline.base.files.reading import parse_mapping
 from isr_pipeline.base.home import SHIPPED
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import load_experiment
+from tests.tables import from_table
 from tools import reference, schemas
 
 EXAMPLE = re.compile(r"^```yaml file=config/(\S+)\n(.*?)^```$", re.M | re.S)
@@ -139,15 +140,7 @@ class TestExamples:
         fields = {n for _, model in models for n in model.model_fields}
         assert fields - written == set()
 
-    @pytest.mark.parametrize(
-        ("file", "old", "new"),
-        [
-            ("experiments/example.yaml", "{num.io.threads: 16}", "{replica.lag.time.max: 16}"),
-            ("faults/example.yaml", "crash.restart_after_ms", "pause.duration_ms"),
-            ("rule-sets/example.yaml", "under_min_isr}", "under_minisr}"),
-            ("clusters/example.yaml", "leader: 2", "leader: 9"),
-        ],
-    )
+    @from_table
     def test_refusals(self, config: Path, file: str, old: str, new: str) -> None:
         """The line that a page shows for a mistake is the one that is said."""
         path = config / file

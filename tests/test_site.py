@@ -4,30 +4,15 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from isr_pipeline.base.home import REPOSITORY
+from tests.tables import from_table
 from tools.site_pages import menu, rewritten
 
 
 class TestLinks:
     """Pages are written for the repository; the site has everything elsewhere."""
 
-    @pytest.mark.parametrize(
-        ("page", "text", "made"),
-        [
-            ("docs/a.md", "[x](model.md#today)", "[x](model.md#today)"),
-            ("docs/a.md", "[x](../README.md)", "[x](repository/about.md)"),
-            ("docs/a.md", "[x](../CONTRIBUTING.md#style)", "[x](repository/CONTRIBUTING.md#style)"),
-            ("docs/a.md", "[x](../Makefile)", "[x](source/Makefile.txt)"),
-            ("docs/findings/a.md", "[x](../../LICENSE)", "[x](../source/LICENSE.txt)"),
-            ("docs/a.md", "[x](../config/faults)", "[x](source/config/faults/index.md)"),
-            ("README.md", "![x](docs/img/w3b.png)", "![x](../img/w3b.png)"),
-            ("README.md", "[x](docs/model.md#a)", "[x](../model.md#a)"),
-            ("docs/a.md", "[x](nowhere.md)", "[x](nowhere.md)"),
-            ("docs/a.md", "[x](https://example.org/a.md)", "[x](https://example.org/a.md)"),
-        ],
-    )
+    @from_table
     def test_rewritten(self, page: str, text: str, made: str) -> None:
         """Each kind of link, relative to the page's own place on the site."""
         assert rewritten(text, REPOSITORY / page) == made

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from typer.testing import CliRunner
 
-from isr_pipeline.base.errors import InputError
 from isr_pipeline.cli import app
 from isr_pipeline.conformance import sources
+from tests.saying import refused
 
 FILE = '''"""A file (KIP-1).
 
@@ -83,9 +82,7 @@ class TestCommand:
 
     def test_nothing_found(self) -> None:
         """A text that nothing contains is refused in one line."""
-        with pytest.raises(InputError) as refused:
-            self.run("KIP-99999")
-        assert str(refused.value) == (
+        assert refused(lambda: self.run("KIP-99999")) == (
             "sources: TEXT: KIP-99999; allowed: part of a source's or a rule's name"
         )
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from isr_pipeline.base.home import REPOSITORY
+from tests.saying import finished
 
 WATCHED = """
 import json, socket, sys, threading
@@ -61,13 +61,10 @@ SILENT = ("CI", "DO_NOT_TRACK", "PYTEST_", "GITHUB_", "MLFLOW_", "GX_")
 def asked(used: str, home: Path, **variables: str) -> list[str]:
     """Hosts that some code asks for, in a program that does not look like a test."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(SILENT)}
-    done = subprocess.run(
+    done = finished(
         [sys.executable, "-c", WATCHED.format(used=used)],
         cwd=REPOSITORY,
         env={**kept, "ISR_PIPELINE_HOME": str(home), **variables},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     return list(json.loads(done.stdout.splitlines()[-1]))

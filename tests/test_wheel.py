@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from isr_pipeline.base.home import REPOSITORY
+from tests.saying import finished
 
 NIGHT = "2026-10-06"
 
@@ -86,13 +87,10 @@ class Installed:
 
     def run(self, *arguments: str, **more: str) -> str:
         """Run a command of the wheel's, outside the checkout."""
-        done = subprocess.run(
+        done = finished(
             [self.python, "-P", "-m", "isr_pipeline.cli", *arguments],
             env=self.variables | more,
             cwd=self.folder,
-            capture_output=True,
-            text=True,
-            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from typing import Any
 
@@ -15,6 +14,8 @@ from benchmarks.ablations.switches import SWITCHES, switch_off
 from benchmarks.speed import record
 from isr_pipeline.base.compiling import compiled_digest
 from isr_pipeline.base.home import REPOSITORY
+from tests.saying import finished
+from tests.tables import data_of
 
 IN_PLAIN_PYTHON = [
     name
@@ -37,19 +38,7 @@ for lag in (400, 500):
     print(outcome, events.named())
 """
 
-LINE: dict[str, Any] = {
-    "date": "2026-11-26T17:00:00Z",
-    "commit": "0123456",
-    "kernel": "k",
-    "machine": "Linux x86_64, 2 cores",
-    "load_before": 0.1,
-    "name": "forced-inlining",
-    "panel_scenarios": 20,
-    "panel": [1.5, 1.0, 1.25],
-    "large": [2.0, 2.0, 2.0],
-    "compile_s": 30.0,
-    "whole_compile_s": 40.0,
-}
+LINE: dict[str, Any] = data_of(__file__, "LINE")
 
 
 class Fake:
@@ -66,12 +55,10 @@ class Fake:
 
 def outcomes(name: str) -> str:
     """What a small scenario gives, in plain Python, with one thing switched off."""
-    done = subprocess.run(
+    done = finished(
         [sys.executable, "-c", PROGRAM, name],
         cwd=REPOSITORY,
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
         check=True,
     )
     return done.stdout

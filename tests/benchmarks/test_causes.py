@@ -6,8 +6,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from benchmarks.causes import tell
 from benchmarks.causes.__main__ import _wanted
 from benchmarks.causes.cases import COMMIT, SETTING, Planted, commits, load_causes, settings
@@ -18,6 +16,7 @@ from isr_pipeline.kernels import commits as git
 from isr_pipeline.kernels.difference import Part, changed_parts, is_same_code
 from isr_pipeline.kernels.source import read_package
 from tests.mutation.mutants import MUTANTS
+from tests.tables import from_table
 
 MUTANT = next(one for one in MUTANTS if one.name.startswith("replica.py:in_time: <= lag_max"))
 
@@ -107,21 +106,13 @@ class TestHistory:
 class TestFirst:
     """Where two histories part, by all that an event holds."""
 
-    @pytest.mark.parametrize(
-        ("before", "after", "t_ms"),
-        [
-            ([(1, 0)], [(1, 0)], None),
-            ([(1, 0), (2, 0)], [(1, 0), (2, 1)], 2.0),
-            ([(1, 0)], [(1, 0), (5, 0)], 5.0),
-            ([(3, 0)], [(2, 0)], 2.0),
-        ],
-    )
+    @from_table
     def test_first_apart(
-        self, before: list[tuple[int, int]], after: list[tuple[int, int]], t_ms: float | None
+        self, before: list[list[int]], after: list[list[int]], t_ms: float | None
     ) -> None:
         """The earlier of the two events; none if all are the same."""
 
-        def events(some: list[tuple[int, int]]) -> list[dict[str, Any]]:
+        def events(some: list[list[int]]) -> list[dict[str, Any]]:
             return [{"t_ms": at, "extra": extra} for at, extra in some]
 
         assert _first_apart(events(before), events(after)) == t_ms

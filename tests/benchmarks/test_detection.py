@@ -67,6 +67,7 @@ from isr_pipeline.verdicts import looks
 from isr_pipeline.verdicts.quantities import load_settings
 from isr_pipeline.verdicts.record import MetricVerdict, Status
 from isr_pipeline.worlds.reuse import Simulations
+from tests.tables import from_table
 
 SIZE = 2_100
 SETTINGS = load_settings()
@@ -589,16 +590,8 @@ class TestScore:
         assert "flaps_1.25: 0.500 of 1, not 0.95" in said
         assert "offline_1.5: nothing planted is as large" in said
 
-    @pytest.mark.parametrize(
-        ("hits", "tries", "interval"),
-        [
-            (0, 0, (0.0, 1.0)),
-            (0, 10, (0.0, 0.2775)),
-            (10, 10, (0.7225, 1.0)),
-            (5, 10, (0.2366, 0.7634)),
-        ],
-    )
-    def test_wilson(self, hits: float, tries: int, interval: tuple[float, float]) -> None:
+    @from_table
+    def test_wilson(self, hits: float, tries: int, interval: list[float]) -> None:
         """Values of Wilson's interval as tables have them."""
         assert wilson(hits, tries) == pytest.approx(interval, abs=1e-4)
 

@@ -14,6 +14,7 @@ from benchmarks.findings.panel import Ratio
 from benchmarks.findings.question import QUESTIONS, SHOWN, question
 from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.experiment.configurations import configurations
+from tests.tables import from_table
 
 NAN = float("nan")
 LAG = question("lag-limit")
@@ -85,17 +86,7 @@ class TestQuestions:
         assert f"<!-- finding:table:{name}:" in page
         assert f"(#the-{name})" in page
 
-    @pytest.mark.parametrize(
-        ("arguments", "said"),
-        [
-            (["lag"], "finding: lag; allowed: lag-limit, stuck-read"),
-            (["lag-limit", "--scenarios", "0"], "panel size: 0; allowed: 1 or more"),
-            (
-                ["lag-limit", "--scenarios", "3"],
-                "panel size: 3; allowed: at least 15 (one scenario of every stratum)",
-            ),
-        ],
-    )
+    @from_table
     def test_refused(
         self, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
     ) -> None:

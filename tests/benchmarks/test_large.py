@@ -6,24 +6,14 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.speed import large, scale, sizing
+from tests.tables import data_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
 
-NOTED: dict[str, Any] = {
-    "date": "2026-11-24T11:00:00+00:00",
-    "commit": "0123456789",
-    "machine": "Linux x86_64, 2 cores",
-    "load": 0.1,
-    "healthy_s": 9.0,
-    "crash_s": 18.0,
-    "brute_s": 108.0,
-    "peak_mb": 800.0,
-    "event_bytes": 20_000,
-    "events": 1000,
-}
+NOTED: dict[str, Any] = data_of(__file__, "NOTED")
 USUAL: dict[str, Any] = {"bytes_per_pair": {"outcomes": 30.0}, "java_peak_rss_mb": 600.0}
 
 

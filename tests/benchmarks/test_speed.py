@@ -24,6 +24,7 @@ from benchmarks.speed.spark_arm import (
 from isr_pipeline.base.home import Home
 from isr_pipeline.night.status import Status, folder_of, write_status
 from isr_pipeline.simulation.world.tables import SLOT_BITS, SLOT_MASK
+from tests.tables import from_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -333,15 +334,7 @@ class TestNewestNight:
         self.night(home, "2026-11-30", "manual__2026-11-30T06:00:00+00:00")
         assert night.newest().night == "2026-11-01"
 
-    @pytest.mark.parametrize(
-        "run_id",
-        [
-            "scheduled__2026-11-18T00:00:00+00:00",
-            "in-process__2026-11-18T05:00:00+00:00",
-            "manual__2026-11-18T05:00:00+00:00_Xy7pQ",
-            "manual__2026-11-18",
-        ],
-    )
+    @from_table
     def test_of_no_make_nightly(self, home: Home, run_id: str) -> None:
         """Nothing says when a program started them."""
         self.night(

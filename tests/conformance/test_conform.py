@@ -26,6 +26,7 @@ from isr_pipeline.conformance.observations import (
 )
 from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.report.trace import write_runs
+from tests.saying import refused
 from tools import conformance
 
 KNOWN_EXCEPTIONS = {
@@ -149,9 +150,8 @@ class TestCommand:
 
     def test_unknown_id_is_refused(self) -> None:
         """An id that is not in the file is named."""
-        with pytest.raises(InputError) as refusal:
-            conform(trace_id="E0", draw=write_runs)
-        assert str(refusal.value) == "--trace: E0; allowed: the id of a repetition in the file"
+        said = refused(lambda: conform(trace_id="E0", draw=write_runs))
+        assert said == "--trace: E0; allowed: the id of a repetition in the file"
 
     def test_a_line_that_is_no_observation_is_named(self, tmp_path: Path) -> None:
         """Each missing field is named with its line."""
@@ -171,9 +171,7 @@ class TestCommand:
         del line["observed"][index]["partition"]
         file = tmp_path / "bad.jsonl"
         file.write_text(json.dumps(line) + "\n")
-        with pytest.raises(InputError) as refusal:
-            conform(file)
-        assert str(refusal.value) == (
+        assert refused(lambda: conform(file)) == (
             f"{file}: line 1: observed[{index}].partition: missing; allowed: a partition's number"
         )
 

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,7 @@ from airflow.providers.apache.spark.hooks import spark_submit
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.home import REPOSITORY, SHIPPED
 from isr_pipeline.night import stack, steps
 from isr_pipeline.night.airflow import wiring
@@ -32,19 +31,12 @@ from isr_pipeline.night.airflow.connections import (
 from isr_pipeline.night.airflow.wiring import SparkJob, submit_job
 from isr_pipeline.night.spark.spark_session import STARTED
 from isr_pipeline.night.spark.submit import JobFailed, JobNotStarted
+from tests.saying import finished, refused
+from tests.tables import data_of, from_table
 
 DAGS = SHIPPED / "dags"
 
-CONNECTIONS = {
-    "local": '{"conn_type": "spark", "host": "local[2]"}',
-    "whole URL": '{"conn_type": "spark", "host": "spark://master", "port": 7077}',
-    "host and port": '{"conn_type": "spark", "host": "master", "port": 7077}',
-    "launcher": '{"conn_type": "spark", "host": "yarn", "extra": {"spark-binary": "spark3-submit"}}',  # noqa: E501
-    "URI": "spark://master:7077",
-    "URI of local": "spark://local%5B*%5D",
-    "URI with options": "spark://spark%3A%2F%2Fmaster:7077?deploy-mode=client",
-    "URI of YARN": "yarn://yarn",
-}
+CONNECTIONS: dict[str, str] = data_of(__file__, "CONNECTIONS")
 
 
 class TestSparkConnection:
@@ -137,9 +129,7 @@ class TestSparkConnection:
 
     def test_none(self) -> None:
         """A connection that Airflow does not have is refused; nobody said `yarn`."""
-        with pytest.raises(Refused) as refused:
-            spark_connection("nowhere")
-        assert str(refused.value) == (
+        assert refused(lambda: spark_connection("nowhere"), Refused) == (
             "connection nowhere: Airflow has none; "
             "allowed: a connection of type spark, with a master URL as its host"
         )
@@ -201,41 +191,11 @@ class TestSettings:
         monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", '{"home": "/shared", "pool": "spark"}')
         assert settings() == Settings(home="/shared", pool="spark")
 
-    @pytest.mark.parametrize(
-        ("text", "line"),
-        [
-            (
-                "/shared",
-                "Airflow Variable isr_pipeline: /shared; allowed: a JSON object such as {",
-            ),
-            (
-                '{"hom": "/shared"}',
-                "Airflow Variable isr_pipeline: hom: unknown key; allowed: home",
-            ),
-            (
-                '{"home": 7}',
-                "Airflow Variable isr_pipeline: home: 7; allowed: a text that is not empty",
-            ),
-            (
-                '{"run_hours": 0}',
-                "Airflow Variable isr_pipeline: run_hours: 0; allowed: hours, > 0 and <= 744",
-            ),
-            (
-                '{"spark_conf": {"executor.memory": "4g"}}',
-                "Airflow Variable isr_pipeline: spark_conf.executor.memory: no size; allowed: si",
-            ),
-            (
-                '{"on_failure": {"SmtpNotifier": {}}}',
-                "Airflow Variable isr_pipeline: on_failure: ",
-            ),
-        ],
-    )
+    @from_table
     def test_refused(self, monkeypatch: pytest.MonkeyPatch, text: str, line: str) -> None:
         """One line names the Variable, the key and what is allowed."""
         monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", text)
-        with pytest.raises(InputError) as refused:
-            settings()
-        assert str(refused.value).startswith(line)
+        assert refused(settings).startswith(line)
 
     def test_sizes_are_listed(self) -> None:
         """The page that the refusal names has every size, and no other setting in its row."""
@@ -308,11 +268,9 @@ class TestPoolAndLimit:
         """Tasks that use Spark are in the pool, with its settings; a run ends after its hours."""
         variable = json.dumps({"pool": "spark", "run_hours": 3, "spark_conf": self.CONF})
         variables = {"AIRFLOW_VAR_ISR_PIPELINE": variable, "AIRFLOW_HOME": str(tmp_path)}
-        done = subprocess.run(
+        done = finished(
             [sys.executable, "-c", self.PARSED, str(DAGS / "isr_nightly.py")],
             env=os.environ | variables,
-            capture_output=True,
-            text=True,
             check=True,
         )
         pools, conf, seconds = json.loads(done.stdout.splitlines()[-1])

@@ -14,6 +14,7 @@ import pytest
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.night.airflow.connections import settings
 from isr_pipeline.night.airflow.notifiers import notifiers
+from tests.tables import from_table
 
 MAIL = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"
 
@@ -44,22 +45,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class TestNotifiers:
     """`on_failure` and `on_success` name classes of installed packages alone."""
 
-    @pytest.mark.parametrize(
-        ("name", "arguments"),
-        [
-            ("subprocess.Popen", {"args": ["touch", "made"]}),
-            ("os.system", {"command": "touch made"}),
-            ("subprocess.os.system", {"command": "touch made"}),
-            ("builtins.open", {"file": "made", "mode": "w"}),
-            ("numpy.savetxt", {"fname": "made", "X": [1.0]}),  # a function of an installed package
-            ("logging.FileHandler", {"filename": "made"}),
-            ("airflow.sdk.log.logging.FileHandler", {"filename": "made"}),
-            ("rich.console.Console", {}),  # a class of an installed package
-            ("airflow.providers.smtp.notifications.smtp.Path.touch", {}),
-            (f"{MAIL}.__init__", {}),
-            ("flask.__main__.Notifier", {}),
-        ],
-    )
+    @from_table
     def test_no_notifier(
         self, made: Path, monkeypatch: pytest.MonkeyPatch, name: str, arguments: dict[str, Any]
     ) -> None:
@@ -69,16 +55,7 @@ class TestNotifiers:
         )
         assert not made.exists()
 
-    @pytest.mark.parametrize(
-        ("file", "name"),
-        [
-            ("theirs.py", "theirs.Notifier"),
-            ("theirs/__init__.py", "theirs.notifiers.Notifier"),
-            ("theirs/notifiers.py", "theirs.notifiers.Notifier"),
-            ("moto.py", "moto.Notifier"),  # hides an installed package's
-            ("airflow/providers/theirs.py", "airflow.providers.theirs.Notifier"),
-        ],
-    )
+    @from_table
     def test_a_file_that_is_not_installed(
         self, made: Path, monkeypatch: pytest.MonkeyPatch, file: str, name: str
     ) -> None:
@@ -99,17 +76,7 @@ class TestNotifiers:
         assert line.endswith("(no installed package has that module)")
         assert not made.exists()
 
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "{{ conn.mlflow.password }}",
-            "{{ line }} {{ var.value.secret }}",
-            "{% include 'secret.html' %}",
-            "{%- do dag.test() -%}",
-            "{{{ line }}{ conn.mlflow.password }}",
-            "{{ line | attr('format') }}",
-        ],
-    )
+    @from_table
     @pytest.mark.parametrize("wrapped", [lambda text: text, lambda text: [{"name": text}]])
     def test_a_template(
         self, monkeypatch: pytest.MonkeyPatch, text: str, wrapped: Callable[[str], Any]
@@ -163,39 +130,7 @@ class TestCode:
 class TestSpark:
     """`spark_conf` has sizes, and numbers for them."""
 
-    @pytest.mark.parametrize(
-        "name",
-        [
-            "spark.pyspark.python",
-            "spark.pyspark.driver.python",
-            "spark.python.daemon.module",
-            "spark.plugins",
-            "spark.jars",
-            "spark.jars.packages",
-            "spark.files",
-            "spark.archives",
-            "spark.submit.pyFiles",
-            "spark.submit.deployMode",
-            "spark.driver.extraJavaOptions",
-            "spark.driver.defaultJavaOptions",
-            "spark.executor.extraClassPath",
-            "spark.executor.extraLibraryPath",
-            "spark.executorEnv.PYTHONPATH",
-            "spark.yarn.appMasterEnv.PYTHONPATH",
-            "spark.kubernetes.executor.podTemplateFile",
-            "spark.kubernetes.container.image",
-            "spark.executor.resource.gpu.discoveryScript",
-            "spark.extraListeners",
-            "spark.sql.extensions",
-            "spark.sql.catalog.theirs",
-            "spark.hadoop.fs.s3a.impl",
-            "spark.serializer",
-            "SPARK.EXECUTOR.MEMORY",
-            " spark.executor.memory",
-            "spark.executor.memory=4g --conf spark.plugins",
-            "spark.executor.memory\n",
-        ],
-    )
+    @from_table
     def test_what_is_no_size(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         """The line says where such a setting may stand."""
         line = refusal(monkeypatch, {"spark_conf": {"spark.executor.cores": "2", name: "/x"}})

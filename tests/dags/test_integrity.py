@@ -27,7 +27,7 @@ from airflow.sdk.exceptions import (
     AirflowTaskTimeout,
 )
 
-from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.home import REPOSITORY, SHIPPED, Home
 from isr_pipeline.experiment.cost import task_limit_s
 from isr_pipeline.experiment.file import DAG_PREFIX, dag_id_of, known_experiments
@@ -56,6 +56,8 @@ from isr_pipeline.night.spark.java import java_home, spark_home
 from isr_pipeline.night.stack import environment
 from isr_pipeline.night.status import Status, folder_of, write_status
 from isr_pipeline.verdicts.judge import judge_night
+from tests.saying import finished, refused
+from tests.tables import from_table
 from tests.verdicts.synthetic import NIGHT, World, home
 
 __all__ = ["home"]
@@ -378,17 +380,7 @@ class TestAssets:
 class TestParams:
     """The trigger form refuses what cannot be meant."""
 
-    @pytest.mark.parametrize(
-        ("name", "value"),
-        [
-            ("night", "yesterday"),
-            ("night", "2026-13-01"),
-            ("panel_size", 0),
-            ("panel_size", 100_001),
-            ("panel_size", 2.5),
-            ("fail_on_regression", "perhaps"),
-        ],
-    )
+    @from_table
     def test_refuses(self, bag: Any, name: str, value: object) -> None:
         """A value out of range, of another kind, or not in the list."""
         param = bag.dags[NIGHTLY].params.get_param(name)
@@ -599,9 +591,7 @@ class TestNamesOfParams:
 
     def test_a_misspelt_one(self) -> None:
         """It is named, with those that there are."""
-        with pytest.raises(InputError) as refused:
-            check_params({"params": {"nigth": "2026-11-19"}}, NIGHT_PARAMS)
-        assert str(refused.value) == (
+        assert refused(lambda: check_params({"params": {"nigth": "2026-11-19"}}, NIGHT_PARAMS)) == (
             "params: nigth; allowed: the parameters fail_on_regression, night, panel_size, "
             "replace, scenarios"
         )
@@ -630,9 +620,11 @@ class TestSparkJobThatCannotStart:
 
     def test_no_launcher(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """No spark-submit on PATH."""
-        with pytest.raises(AirflowFailException) as failed:
-            self.submit(monkeypatch, tmp_path / "job.py", PATH="/none")
-        assert str(failed.value) == "spark-submit cannot be started: no such file or directory"
+        said = refused(
+            lambda: self.submit(monkeypatch, tmp_path / "job.py", PATH="/none"),
+            AirflowFailException,
+        )
+        assert said == "spark-submit cannot be started: no such file or directory"
 
     def test_no_java(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Exit status 127, and the shell's reason in the first line."""
@@ -680,9 +672,7 @@ class TestCheckGround:
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
         monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", STORED)
         monkeypatch.setenv("PATH", "/none")
-        with pytest.raises(AirflowFailException) as failed:
-            check_ground()
-        assert str(failed.value) == (
+        assert refused(check_ground, AirflowFailException) == (
             "connection spark_default: spark-submit is not on the PATH of Airflow's workers"
         )
 
@@ -793,13 +783,7 @@ class TestLimits:
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         }
         for command in (["-m", "airflow", "db", "migrate"], [str(file)]):
-            done = subprocess.run(
-                [sys.executable, *command],
-                env=os.environ | variables,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            done = finished([sys.executable, *command], env=os.environ | variables)
         said = f"{done.stdout}{done.stderr}"
         assert "began" in said
         assert "AirflowTaskTimeout" in said

@@ -15,6 +15,7 @@ import pytest
 from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.night.status import KILLED, RUNS
 from tests.end_to_end.conftest import EXPERIMENT, Site
+from tests.tables import from_table
 
 NIGHT = "2026-11-19"
 TABLES = {"scenarios", "outcomes", "events", "summary", "verdicts"}
@@ -301,34 +302,13 @@ class TestDamagedTable:
 class TestMistakes:
     """What a user can write wrongly is refused before anything runs."""
 
-    @pytest.mark.parametrize(
-        ("arguments", "line"),
-        [
-            (
-                ["night", "run", "--night", "19.11.2026"],
-                "--night: 19.11.2026; allowed: a date, YYYY-MM-DD",
-            ),
-            (
-                ["night", "run", "--panel-size", "0"],
-                "--panel-size: 0; allowed: 1..100000",
-            ),
-            (["night", "prune", "--keep", "0"], "--keep: 0; allowed: 1 or more"),
-        ],
-    )
+    @from_table
     def test_one_line(self, site: Site, arguments: list[str], line: str) -> None:
         """One line on standard error, exit status 2."""
         assert site.run(*arguments, status=2) == f"{line}\n"
 
     @pytest.mark.slow
-    @pytest.mark.parametrize(
-        ("variable", "value", "found"),
-        [
-            ("MLFLOW_TRACKING_URI", "nonsense", "nonsense"),
-            ("SPARK_MASTER", "spark://127.0.0.1:9", "spark://127.0.0.1:9 (connection refused)"),
-            ("ISR_PIPELINE_HOME", "/proc/x", "/proc/x (no such file or directory)"),
-            ("ISR_PIPELINE_ROOT", "/proc/x", "/proc/x (no such file or directory)"),
-        ],
-    )
+    @from_table
     def test_nothing_to_stand_on(self, site: Site, variable: str, value: str, found: str) -> None:
         """One line that names the variable, before Airflow starts."""
         command = ["night", "run", "--experiment", EXPERIMENT]

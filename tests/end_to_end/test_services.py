@@ -25,6 +25,7 @@ from isr_pipeline.base.home import REPOSITORY, Home
 from isr_pipeline.night.spark.java import java_home
 from isr_pipeline.night.stack import free_port
 from tests import test_containers
+from tests.saying import finished
 
 SECONDS_MAX = 240
 HOSTS = ("airflow-apiserver", "spark-master", "mlflow", "0.0.0.0")
@@ -149,13 +150,7 @@ class TestServices:
             for name, process in list(waiting.items()):
                 log = (ground.folder / f"{name}.log").read_text(errors="replace")
                 assert process.poll() is None, f"{name}: {log[-3000:]}"
-                done = subprocess.run(
-                    ground.check(name),
-                    env=ground.variables(name),
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                )
+                done = finished(ground.check(name), env=ground.variables(name))
                 if done.returncode == 0:
                     del waiting[name]
                 assert time.monotonic() < limit, f"{name}: {done.stderr}\n{log[-3000:]}"

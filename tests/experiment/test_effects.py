@@ -12,27 +12,9 @@ from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import Scenario, apply
 from isr_pipeline.worlds.run import run
+from tests.tables import data_of
 
-SCENARIO = """
-scenario_id: s
-seed: 3
-horizon_ms: 60000
-warmup_ms: 1000
-cluster:
-  release: RELEASE
-  controller: kraft
-  brokers: [1, 2, 3]
-  broker_settings: BROKERS
-topics:
-  - name: t
-    partitions: 4
-    replication_factor: 3
-    produce: [{records_per_s: 50, acks: all}]
-    settings: TOPICS
-faults:
-  - {kind: crash, broker: 1, start_ms: 9000, restart_after_ms: 20000}
-  - {kind: pause, broker: 2, start_ms: 40000, duration_ms: 15000}
-"""
+SCENARIO: str = data_of(__file__, "SCENARIO")
 ALL_OWN = (
     "{1: {replica.lag.time.max.ms: 9000}, 2: {replica.lag.time.max.ms: 9000}, "
     "3: {replica.lag.time.max.ms: 5000}}"

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.files.reading import parse_mapping
 from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.cli import app
@@ -36,6 +35,7 @@ from isr_pipeline.scenarios.model import (
     parse_scenario,
 )
 from tests.approved import Approved
+from tests.saying import refused
 
 PENDING, LIMIT = PROPOSALS
 
@@ -239,9 +239,7 @@ class TestCommand:
 
     def test_unknown(self) -> None:
         """A word that is nowhere is refused with the nearest names."""
-        with pytest.raises(InputError) as refused:
-            found("replica.fetch.backof.ms")
-        assert str(refused.value) == (
+        assert refused(lambda: found("replica.fetch.backof.ms")) == (
             "keys: WORD: replica.fetch.backof.ms, unknown key; allowed: replica.fetch.backoff.ms, "
             "replica.fetch.wait.max.ms (isr-pipeline keys lists all keys)"
         )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from isr_pipeline.experiment.configurations import configurations, lowered
 from isr_pipeline.experiment.file import healthy_scenario, load_experiment
 from isr_pipeline.scenarios.model import Scenario, apply, parse_scenario
+from tests.tables import from_table
 
-MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
+MIN_ISR = "min.insync.replicas"
 
 
 def cluster(
@@ -35,17 +34,7 @@ def cluster(
     )
 
 
-@pytest.mark.parametrize(
-    ("overrides", "lowers"),
-    [
-        ({MIN_ISR: 1}, True),
-        ({MIN_ISR: 3}, False),
-        ({UNCLEAN: True}, True),
-        ({f"topics.{MIN_ISR}": 1}, True),
-        ({f"topics.{UNCLEAN}": True}, True),
-        ({"replica.lag.time.max.ms": 5000}, False),
-    ],
-)
+@from_table
 def test_overrides(overrides: dict[str, Any], lowers: bool) -> None:
     """One topic with less is enough, wherever its value comes from."""
     today = cluster()
@@ -94,26 +83,11 @@ def test_producers_that_no_longer_wait() -> None:
     assert not lowered(cluster(), cluster(acks=1))
 
 
-@pytest.mark.parametrize(
-    ("name", "weaker"),
-    [
-        (
-            "operators",
-            {
-                *("min-isr-1", "min-isr-1-lag-10s", "min-isr-1-lag-20s"),
-                *("unclean", "unclean-min-isr-1"),
-            },
-        ),
-        ("proposals", {"today-min-isr-1"}),
-        ("history", {"kafka-0.8.2", "kafka-0.10.1", "kafka-4485-as-worded", "kafka-0.10.2"}),
-        ("smoke", set()),
-        ("demo-cluster", set()),
-    ],
-)
-def test_of_the_shipped_experiments(name: str, weaker: set[str]) -> None:
+@from_table
+def test_of_the_shipped_experiments(name: str, weaker: list[str]) -> None:
     """So do Kafka's default of min ISR, and unclean elections, the default up to 0.10.2."""
     experiment = load_experiment(name)
     healthy = healthy_scenario(experiment)
     every = {one.name: apply(healthy, one.overrides) for one in configurations(experiment)}
     today = every[experiment.reference]
-    assert {one for one, scenario in every.items() if lowered(scenario, today)} == weaker
+    assert {one for one, scenario in every.items() if lowered(scenario, today)} == set(weaker)

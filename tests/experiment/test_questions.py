@@ -17,6 +17,7 @@ from isr_pipeline.experiment.combinations import combined
 from isr_pipeline.experiment.file import standing_cluster
 from isr_pipeline.experiment.questions import QUESTIONS_MAX, Question, questions
 from tests.approved import Approved
+from tests.tables import from_table
 
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 ELR, LAG = "eligible.leader.replicas.version", "replica.lag.time.max.ms"
@@ -97,17 +98,7 @@ class TestValues:
         found = named(asked(config, release="3.9.1"))
         assert found["release"] == ("release=4.1",)
 
-    @pytest.mark.parametrize(
-        ("limit_ms", "values", "hint"),
-        [
-            (
-                30_000,
-                "10000,20000,60000",
-                "45 s, and produce requests with acks=all time out after 30 s: a s",
-            ),
-            (12_000, "10000,20000,30000,60000", "18 s, and produce requests with acks=all"),
-        ],
-    )
+    @from_table
     def test_lag_limit(self, config: Path, limit_ms: int, values: str, hint: str) -> None:
         """The limits that others have, but for today's; when a follower leaves is told."""
         found = asked(config, settings={MIN_ISR: 2, LAG: limit_ms})

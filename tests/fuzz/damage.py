@@ -10,61 +10,10 @@ from typing import Any
 import yaml
 from hypothesis import strategies as st
 
+from tests.tables import data_of
+
 WORDS = (
-    *(
-        "[",
-        "{",
-        "]",
-        "}",
-        ":",
-        "-",
-        "- ",
-        "? ",
-        "#",
-        ",",
-        "'",
-        '"',
-        "|",
-        ">",
-        "&a ",
-        "*a",
-        "<<: *a",
-    ),
-    *(
-        "!!python/object:os.system ",
-        "---\n",
-        "...\n",
-        "%YAML 1.1\n",
-        "\t",
-        "\x00",
-        "\ufeff",
-        "\u2028",
-    ),
-    *(
-        "ü",
-        "\U0001f600",
-        "\ud7ff",
-        "null",
-        "~",
-        "true",
-        "yes",
-        ".nan",
-        "-.inf",
-        "1e999",
-        "0x7f",
-        "0o9",
-    ),
-    *(
-        "-1",
-        "0",
-        "99999999999999999999",
-        "1e-320",
-        "2026-11-19",
-        "12:30:00",
-        "\r\n",
-        "  ",
-        "../../x",
-    ),
+    *data_of(__file__, "WORDS"),
     *("[" * 3000, "- " * 3000, "x" * 3000, "\n" * 300),
 )
 """Pieces of text that readers of YAML and JSON have stumbled over."""

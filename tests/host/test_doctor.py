@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 from importlib import metadata
 from typing import TYPE_CHECKING
@@ -18,6 +17,8 @@ from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.night.doctor import examine, overwritten
 from isr_pipeline.verdicts import baseline
 from isr_pipeline.verdicts.quantities import load_settings
+from tests.saying import finished
+from tests.tables import from_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,12 +36,9 @@ def doctor(home: Path, **variables: str) -> tuple[int, dict[str, tuple[bool, str
         for name, value in os.environ.items()
         if not name.startswith(("AIRFLOW", "MLFLOW", "ISR_PIPELINE", "SPARK", "PYSPARK"))
     }
-    done = subprocess.run(
+    done = finished(
         [sys.executable, "-m", "isr_pipeline.cli", "doctor", "--json"],
         env=kept | {"ISR_PIPELINE_HOME": str(home)} | variables,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     found = json.loads(done.stdout)
     return done.returncode, {one["part"]: (one["good"], one["text"]) for one in found}
@@ -57,21 +55,7 @@ class TestDoctor:
         assert status == 0
 
     @pytest.mark.slow
-    @pytest.mark.parametrize(
-        ("part", "variable", "value", "text"),
-        [
-            ("home", "ISR_PIPELINE_HOME", "/proc/no", "ISR_PIPELINE_HOME: /proc/no ("),
-            ("config", "ISR_PIPELINE_CONFIG", "/none", "ISR_PIPELINE_CONFIG: no experiment in"),
-            ("Spark master", "SPARK_MASTER", "spark://127.0.0.1:1", "(connection refused)"),
-            (
-                "Spark workers",
-                "ISR_PIPELINE_WORKERS",
-                "packed",
-                "packed; allowed: checkout, shipped",
-            ),
-            ("MLflow", "MLFLOW_TRACKING_URI", "http://u:secret@127.0.0.1:1", "connection refused"),
-        ],
-    )
+    @from_table
     def test_what_is_wrong_is_named(
         self, tmp_path: Path, part: str, variable: str, value: str, text: str
     ) -> None:

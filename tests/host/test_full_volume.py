@@ -29,6 +29,7 @@ from isr_pipeline.night.status import (
     write_status,
 )
 from isr_pipeline.verdicts.quantities import load_settings
+from tests.saying import refused
 
 NIGHT = "2026-11-20"
 RUN = "in-process__1"
@@ -83,9 +84,7 @@ class TestFull:
         """The variable and the folder are named, before anything starts."""
         preconditions.check_home(Home.from_environment())
         fill(volume)
-        with pytest.raises(Refused) as refused:
-            preconditions.check_home(Home.from_environment())
-        assert str(refused.value) == (
+        assert refused(lambda: preconditions.check_home(Home.from_environment()), Refused) == (
             f"ISR_PIPELINE_HOME: {volume}/home: no space left on device; free some, and try again"
         )
 

@@ -14,6 +14,7 @@ import pytest
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.home import REPOSITORY, Home
 from isr_pipeline.night import preconditions, stack
+from tests.saying import refused
 
 FOLDER = "a folder that can be written"
 STORES = preconditions.STORES
@@ -55,16 +56,13 @@ class TestPlaces:
         file = tmp_path / "file"
         file.touch()
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(file))
-        with pytest.raises(InputError) as refused:
-            preconditions.check_home(Home.from_environment())
-        assert str(refused.value) == f"ISR_PIPELINE_HOME: {file} (a file); allowed: {FOLDER}"
+        said = refused(lambda: preconditions.check_home(Home.from_environment()))
+        assert said == f"ISR_PIPELINE_HOME: {file} (a file); allowed: {FOLDER}"
 
     def test_home_cannot_be_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """In a file system of the kernel's own, root or not."""
         monkeypatch.setenv("ISR_PIPELINE_HOME", "/proc/x")
-        with pytest.raises(InputError) as refused:
-            preconditions.check_home(Home.from_environment())
-        assert str(refused.value) == (
+        assert refused(lambda: preconditions.check_home(Home.from_environment())) == (
             f"ISR_PIPELINE_HOME: /proc/x (no such file or directory); allowed: {FOLDER}"
         )
 
@@ -73,9 +71,7 @@ class TestPlaces:
     ) -> None:
         """A home is refused for the same letters as a checkout."""
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path / "a,b"))
-        with pytest.raises(InputError) as refused:
-            preconditions.check_home(Home.from_environment())
-        assert str(refused.value) == (
+        assert refused(lambda: preconditions.check_home(Home.from_environment())) == (
             f"ISR_PIPELINE_HOME: {tmp_path}/a,b; allowed: a path without ',' "
             "(spaces, quotes like ' and any alphabet are fine)"
         )
@@ -86,9 +82,7 @@ class TestPlaces:
         """What is below counts too."""
         home.path.mkdir()
         home.locks.touch()
-        with pytest.raises(InputError) as refused:
-            preconditions.check_home(home)
-        assert str(refused.value) == (
+        assert refused(lambda: preconditions.check_home(home)) == (
             f"ISR_PIPELINE_HOME: {home.locks} (a file); allowed: {FOLDER}"
         )
 
@@ -114,9 +108,8 @@ class TestPlaces:
     def test_tables(self, root: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """The variable that says where the tables are."""
         monkeypatch.setenv("ISR_PIPELINE_ROOT", root)
-        with pytest.raises(InputError) as refused:
-            preconditions.check_places(Home.from_environment())
-        assert str(refused.value) == f"ISR_PIPELINE_ROOT: {line}"
+        said = refused(lambda: preconditions.check_places(Home.from_environment()))
+        assert said == f"ISR_PIPELINE_ROOT: {line}"
 
 
 class TestMaster:
@@ -137,16 +130,13 @@ class TestMaster:
     @pytest.mark.parametrize("master", ["nonsense", "local[0]", "spark://host", "local[x]"])
     def test_no_master(self, master: str) -> None:
         """Written as none."""
-        with pytest.raises(InputError) as refused:
-            preconditions.check_master(master)
-        assert str(refused.value) == f"SPARK_MASTER: {master}; allowed: {MASTERS}"
+        said = refused(lambda: preconditions.check_master(master))
+        assert said == f"SPARK_MASTER: {master}; allowed: {MASTERS}"
 
     def test_does_not_answer(self, closed: int) -> None:
         """Nothing listens there."""
         master = f"spark://127.0.0.1:{closed}"
-        with pytest.raises(InputError) as refused:
-            preconditions.check_master(master)
-        assert str(refused.value) == (
+        assert refused(lambda: preconditions.check_master(master)) == (
             f"SPARK_MASTER: {master} (connection refused); "
             f"allowed: a master that answers, or {MASTERS}"
         )
@@ -160,9 +150,7 @@ class TestConnection:
         """Neither URI nor JSON."""
         monkeypatch.delenv("SPARK_MASTER", raising=False)
         monkeypatch.setenv(stack.CONNECTION, text)
-        with pytest.raises(InputError) as refused:
-            stack.wanted_master()
-        assert str(refused.value) == (
+        assert refused(stack.wanted_master) == (
             f"{stack.CONNECTION}: {text}; "
             'allowed: a URI, or JSON such as {"conn_type": "spark", "host": "local[*]"}'
         )
@@ -255,8 +243,6 @@ class TestJava:
         java.chmod(0o755)
         (tmp_path / "jdk" / "release").write_text('JAVA_VERSION="17.0.1"\n')
         monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
-        with pytest.raises(InputError) as refused:
-            preconditions.check_java(home)
-        assert str(refused.value) == (
+        assert refused(lambda: preconditions.check_java(home)) == (
             f"JAVA_HOME: {java} (no memory); allowed: a Java 17 or 21 that starts"
         )

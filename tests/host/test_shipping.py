@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.home import REPOSITORY, Home
 from isr_pipeline.night.spark import arrival, pack, shipping
 from isr_pipeline.night.spark.arrival import SCRATCH
+from tests.saying import finished, refused
+from tests.tables import from_table
 
 IMPORTED = """
 import importlib, sys
@@ -37,16 +38,7 @@ OPTIONAL = {"isr-pipeline", "PyYAML", "charset-normalizer", "cloudpickle"}
 class TestWanted:
     """When anything is sent."""
 
-    @pytest.mark.parametrize(
-        ("word", "master", "sent"),
-        [
-            ("", "spark://master:7077", False),
-            ("checkout", "spark://master:7077", False),
-            ("shipped", "spark://master:7077", True),
-            ("shipped", "yarn", True),
-            ("shipped", "local[2]", False),
-        ],
-    )
+    @from_table
     def test_asked_for(
         self, word: str, master: str, sent: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -57,9 +49,8 @@ class TestWanted:
     def test_another_word(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """One line names the variable and its words."""
         monkeypatch.setenv(shipping.WORKERS, "packed")
-        with pytest.raises(InputError) as refused:
-            shipping.wanted("yarn")
-        assert str(refused.value) == "ISR_PIPELINE_WORKERS: packed; allowed: checkout, shipped"
+        said = refused(lambda: shipping.wanted("yarn"))
+        assert said == "ISR_PIPELINE_WORKERS: packed; allowed: checkout, shipped"
 
 
 class TestPack:
@@ -67,9 +58,7 @@ class TestPack:
 
     def test_holds_all_that_workers_import(self) -> None:
         """No module of a worker is of a library that stays behind."""
-        done = subprocess.run(
-            [sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True
-        )
+        done = finished([sys.executable, "-c", IMPORTED], check=True)
         packed = {one.name for one in pack.libraries()}
         assert set(done.stdout.split()) - OPTIONAL <= packed
 
@@ -140,13 +129,10 @@ class TestArrival:
         )
         call = "from isr_pipeline.night.spark.arrival import settle; settle('where'); print('none')"
         scratch = {SCRATCH: str(tmp_path / "scratch"), "PYTHONPATH": str(REPOSITORY)}
-        return subprocess.run(
+        return finished(
             [sys.executable, "-c", call, "pyspark.worker"],
             cwd=executor,
             env=os.environ | scratch | variables,
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
     @staticmethod

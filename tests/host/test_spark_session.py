@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ import pytest
 from isr_pipeline.base.home import Home
 from isr_pipeline.night.spark.java import driver_variables, java_home
 from isr_pipeline.night.spark.spark_session import SETTINGS
+from tests.saying import finished
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,14 +79,11 @@ def test_what_spark_submit_is_given_stays(tmp_path: Path) -> None:
     }
     options = [word for name, value in given.items() for word in ("--conf", f"{name}={value}")]
     launcher = str(Path(sys.executable).parent / "spark-submit")
-    done = subprocess.run(
+    done = finished(
         [launcher, "--master", "local[1]", "--name", "named", *options, str(job)],
         env={**os.environ, **driver_variables(java_home(Home.from_environment()))}
         | {"SPARK_MASTER": "local[2]", "PYSPARK_PYTHON": sys.executable}
         | {"PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert json.loads(done.stdout.partition("told ")[2].splitlines()[0]) == {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from sqlalchemy.orm import Session
 from isr_pipeline.base.home import Home
 from isr_pipeline.night.airflow.database import connect_args
 from isr_pipeline.night.stack import environment
+from tests.saying import finished
 
 COUNT = text("select count(*) from runs")
 ADD = text("insert into runs values (1)")
@@ -90,11 +90,5 @@ class TestWhoseDatabase:
             "asyncio.run(opened())\n"
         )
         variables = environment(Home.from_environment())
-        told = subprocess.run(
-            [sys.executable, "-c", asked],
-            env=variables,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        told = finished([sys.executable, "-c", asked], env=variables)
         assert told.stdout.split() == ["Database", "Database"], told.stderr

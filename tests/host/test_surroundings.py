@@ -12,22 +12,15 @@ import pytest
 from isr_pipeline.base.home import REPOSITORY, Home
 from isr_pipeline.night import stack
 from isr_pipeline.night.surroundings import LOCALE, left_aside, own, told
+from tests.saying import finished
+from tests.tables import data_of, from_table
 
 PROGRAM = [
     sys.executable,
     *("-I", "-X", "utf8"),
     str(REPOSITORY / "isr_pipeline" / "night" / "surroundings.py"),
 ]
-ANOTHER_SPARK = {
-    "SPARK_HOME": "/opt/spark",
-    "SPARK_CONF_DIR": "/opt/spark/conf",
-    "PYSPARK_PYTHON": "/usr/bin/python2",
-    "PYSPARK_SUBMIT_ARGS": "--master yarn pyspark-shell",
-    "PYTHONPATH": "/opt/spark/python",
-    "PYTHONHOME": "/opt/python",
-    "JAVA_TOOL_OPTIONS": "-Dx=y",
-    "_JAVA_OPTIONS": "-Xmx64m",
-}
+ANOTHER_SPARK: dict[str, str] = data_of(__file__, "ANOTHER_SPARK")
 
 
 class TestLeftAside:
@@ -37,29 +30,7 @@ class TestLeftAside:
         """Every variable of another Spark, Python and Java."""
         assert left_aside(ANOTHER_SPARK) == sorted(ANOTHER_SPARK)
 
-    @pytest.mark.parametrize(
-        "name",
-        [
-            "AIRFLOW_HOME",
-            "AIRFLOW__CORE__PARALLELISM",
-            "AIRFLOW_CONN_SPARK_DEFAULT",
-            "SPARK_MASTER",
-            "PYTHON",
-            "PYTHONUNBUFFERED",
-            "PYTEST_ARGS",
-            "JAVA_HOME",
-            "MLFLOW_TRACKING_URI",
-            "MLFLOW_TRACKING_PASSWORD",
-            "ISR_PIPELINE_HOME",
-            "NUMBA_CACHE_DIR",
-            "UV_INDEX_URL",
-            "UV_CACHE_DIR",
-            "PIP_INDEX_URL",
-            "https_proxy",
-            "SSL_CERT_FILE",
-            "PATH",
-        ],
-    )
+    @from_table
     def test_what_docs_name_stays(self, name: str) -> None:
         """And what the package index and its proxy need."""
         assert left_aside({name: "x"}) == []
@@ -128,13 +99,7 @@ class TestProgram:
 
     def run(self, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a command behind it, with these variables and PATH."""
-        return subprocess.run(
-            [*PROGRAM, *command],
-            env={"PATH": os.environ["PATH"], **variables},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return finished([*PROGRAM, *command], env={"PATH": os.environ["PATH"], **variables})
 
     def test_python_starts_whatever_is_set(self) -> None:
         """A home of Python that is none stops neither it nor what it starts."""
@@ -161,12 +126,9 @@ class TestProgram:
     def test_the_command_line_does_it_too(self) -> None:
         """Called without make, with modules of another Spark in front of ours."""
         command = str(Path(sys.executable).parent / "isr-pipeline")
-        done = subprocess.run(
+        done = finished(
             [command, "--version"],
             env={"PATH": os.environ["PATH"], "PYTHONPATH": "/opt/spark/python"},
-            capture_output=True,
-            text=True,
-            check=False,
         )
         assert done.returncode == 0
         assert done.stderr == told(["PYTHONPATH"])

@@ -2,21 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 from isr_pipeline.kafka import record, releases, replica
 from isr_pipeline.kafka.election import Change, Election, Registration
 from isr_pipeline.kafka.releases import Rules
+from tests.tables import Row, Test, reads_all, rows_of
 
 NAMES = tuple(releases.RULE_SETS)
 TIMED = NAMES[1:]
 """Rule sets that measure lag in time alone."""
 MERGED = NAMES[3:]
 """Rule sets with KAFKA-4485 as merged."""
+
+
+def rule_sets(told: str | list[str]) -> Sequence[str]:
+    """Names of rule sets: `every`, `from NAME` on, `to NAME`, one, or those of a list."""
+    if told == "every":
+        return NAMES
+    match told.split() if isinstance(told, str) else told:
+        case ["from", name]:
+            return NAMES[NAMES.index(name) :]
+        case ["to", name]:
+            return NAMES[: NAMES.index(name) + 1]
+        case names:
+            return names
+
+
+def in_rule_sets(test: Test) -> Test:
+    """Run a test with each row of its table in each of the rule sets that the row is `in`."""
+    rows = [
+        pytest.param(rule_set, Row(row), id=f"{row['id']}-{rule_set}")
+        for row in rows_of(test)
+        for rule_set in rule_sets(row["in"])
+    ]
+    in_each: Test = pytest.mark.parametrize(("name", "row"), rows)(reads_all(test))
+    return in_each
+
+
+def set_of(positions: Iterable[int]) -> int:
+    """Replicas at some positions of an assignment, as the rules have them."""
+    return sum(1 << position for position in positions)
 
 
 def rules_of(name: str, **options: Any) -> Rules:

@@ -11,6 +11,7 @@ from isr_pipeline.kafka.broker_config import (
     resolve,
 )
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
+from tests.tables import from_table
 
 
 class TestDefaults:
@@ -46,18 +47,7 @@ class TestDefaults:
 class TestRefused:
     """What a key does not take."""
 
-    @pytest.mark.parametrize(
-        ("name", "value", "allowed"),
-        [
-            ("num.io.threads", True, "a whole number 1..1024"),
-            ("num.io.threads", 1025, "a whole number 1..1024"),
-            ("replica.fetch.wait.max.ms", 2**31, "a whole number 0..2147483647"),
-            ("replica.lag.time.max.ms", 2**50 // 1000 + 1, "a whole number 2..1125899906842"),
-            ("auto.leader.rebalance.enable", 1, "true, false"),
-            ("leader.replication.throttled.replicas", 1, "a text"),
-            ("eligible.leader.replicas.version", True, "0, 1"),
-        ],
-    )
+    @from_table
     def test_value(self, name: str, value: bool | int, allowed: str) -> None:
         """A wrong type or a value out of range, with what is allowed."""
         with pytest.raises(ConfigKeyError) as caught:

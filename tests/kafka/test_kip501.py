@@ -7,6 +7,7 @@ import pytest
 from isr_pipeline.kafka import kip501, record
 from isr_pipeline.kafka.record import PENDING_SLOTS
 from tests.kafka.records import Follower, empty_record, rules_of
+from tests.tables import from_table
 
 ON = {"kip501_enabled": True}
 
@@ -167,18 +168,7 @@ class TestCredit:
         kip501.end_read(follower.rules, follower.record, offset)
         return follower
 
-    @pytest.mark.parametrize(
-        ("variant", "offset", "leo", "credit"),
-        [
-            ("s1-doc", 20, 20, 225),
-            ("s1-doc", 10, 20, 225),
-            ("s1-pr", 20, 20, 225),
-            ("s1-pr", 10, 20, 100),
-            ("s2", 10, 20, 225),
-            ("none", 20, 20, 200),
-            ("li-transfer", 20, 20, 200),
-        ],
-    )
+    @from_table
     def test_credit(self, variant: str, offset: int, leo: int, credit: int) -> None:
         """The text credits the read's end in both branches, the pull request at the LEO only."""
         assert self._served(variant, offset, leo).caught_up_at == credit

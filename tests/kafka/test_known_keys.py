@@ -7,6 +7,7 @@ import pytest
 from isr_pipeline.kafka.broker_config import KEYS, US_IN_MS, perhaps_seconds
 from isr_pipeline.kafka.known_keys import NEAR, NOT_READ, UNKNOWN, known_key, mistyped, unknown
 from isr_pipeline.kafka.own_rules import rule_set_of
+from tests.tables import from_table
 
 NO_KEYS_OF_BROKERS = {
     "eligible.leader.replicas.version",
@@ -26,35 +27,14 @@ class TestKnown:
         of_brokers = {name for name, key in KEYS.items() if key.shared != OF_CLIENTS}
         assert {name for name in of_brokers if known_key(name) is None} == NO_KEYS_OF_BROKERS
 
-    @pytest.mark.parametrize(
-        ("name", "releases"),
-        [
-            ("log.flush.interval.messages", ("0.8.2", "4.4")),
-            ("zookeeper.connect", ("0.8.2", "3.9")),
-            ("broker.session.timeout.ms", ("3.0", "4.4")),
-            ("consumer_byte_rate", ("0.9", "4.4")),
-        ],
-    )
-    def test_its_releases(self, name: str, releases: tuple[str, str]) -> None:
+    @from_table
+    def test_its_releases(self, name: str, releases: list[str]) -> None:
         """From the first release that has it to the last."""
         key = known_key(name)
         assert key is not None
-        assert (key.first, key.last) == releases
+        assert [key.first, key.last] == releases
 
-    @pytest.mark.parametrize(
-        ("name", "page"),
-        [
-            (
-                "zookeeper.connect",
-                "39/configuration/broker-configs#brokerconfigs_zookeeper.connect",
-            ),
-            ("retention.ms", "44/configuration/topic-configs#topicconfigs_retention.ms"),
-            (
-                "replica.lag.max.messages",
-                "082/configuration/broker-configs#brokerconfigs_replica.lag.max.messages",
-            ),
-        ],
-    )
+    @from_table
     def test_its_page(self, name: str, page: str) -> None:
         """That of the last release that has it."""
         key = known_key(name)
@@ -98,17 +78,7 @@ class TestUnknown:
 class TestSeconds:
     """Seconds that were typed where milliseconds stand."""
 
-    @pytest.mark.parametrize(
-        ("name", "value", "told"),
-        [
-            ("replica.lag.time.max.ms", 30, 1),
-            ("replica.lag.time.max.ms", 300, 0),
-            ("replica.fetch.wait.max.ms", 0, 0),
-            ("num.io.threads", 1, 0),
-            ("broker.session.timeout.ms", 1000, 1),
-            ("broker.session.timeout.ms", 9000, 0),
-        ],
-    )
+    @from_table
     def test_told(self, name: str, value: int, told: int) -> None:
         """Below a hundredth of the default, and a session below the heartbeat."""
         found = list(perhaps_seconds(rule_set_of("3.7+"), "kraft", {name: value}))

@@ -18,6 +18,8 @@ from isr_pipeline.kafka.own_rules import (
     text_of,
 )
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS, Clock
+from tests.saying import refused
+from tests.tables import from_table
 
 
 class TestText:
@@ -64,43 +66,12 @@ class TestText:
 class TestRefusals:
     """What is refused, and in which words."""
 
-    @pytest.mark.parametrize(
-        ("name", "base", "switches", "error"),
-        [
-            ("3.7+", "3.7+", {"kraft": False}, "name: 3.7+; allowed: a name of a-z"),
-            ("mine", "3.8", {"kraft": False}, "base: 3.8; allowed: 0.8.2, "),
-            (
-                "mine",
-                "3.7+",
-                {"has_elrs": 1},
-                "switches.has_elrs: unknown switch;",
-            ),
-            ("mine", "3.7+", {"has_elr": 1}, "switches.has_elr: 1; allowed: true, false"),
-            ("mine", "3.7+", {"clock": "now"}, "switches.clock: now; allowed: any_fetch,"),
-            ("mine", "3.7+", {"tick_divisor": 0}, "switches.tick_divisor: 0; allowed: a whole"),
-            (
-                "mine",
-                "3.7+",
-                {"isr_lock": "rw"},
-                "switches.isr_lock: rw; allowed: none,",
-            ),
-            ("mine", "3.7+", {"release": "4"}, "switches.release: unknown switch; allowed: "),
-            (
-                "mine",
-                "3.7+",
-                {"async_isr": False},
-                "switches.async_isr: false; allowed: true",
-            ),
-            ("mine", "3.7+", {"async_isr": True}, "switches: None; allowed: a mapping of at least"),
-        ],
-    )
+    @from_table
     def test_says_where_and_what_is_allowed(
         self, name: str, base: str, switches: dict[str, object], error: str
     ) -> None:
         """Field, value and what may stand there."""
-        with pytest.raises(RuleSetError) as caught:
-            text_of(name, base, switches)
-        assert str(caught.value).startswith(error)
+        assert refused(lambda: text_of(name, base, switches), RuleSetError).startswith(error)
 
     @pytest.mark.parametrize("text", ["own", "mine", "mine (3.7+)", "(3.7+ with kraft=false)"])
     def test_no_rule_set(self, text: str) -> None:

@@ -6,24 +6,13 @@ import pytest
 
 from isr_pipeline.kafka.release_numbers import NEVER_RELEASED, released_range, rule_set_text
 from isr_pipeline.kafka.releases import RELEASES
+from tests.tables import from_table
 
 
 class TestReleasedRange:
     """Whether a released broker has some rules."""
 
-    @pytest.mark.parametrize(
-        ("number", "whole"),
-        [
-            ("0.8.2.2", "0.8.2"),
-            ("2.4", "2.1-2.6"),
-            ("2.5", "2.1-2.6"),
-            ("3.5", "3.3-3.6"),
-            ("3.9.1", "3.7+"),
-            ("4.0", "4.0"),
-            ("4.0.2", "4.0"),
-            ("4.3", "4.1+"),
-        ],
-    )
+    @from_table
     def test_of_a_release_number(self, number: str, whole: str) -> None:
         """The rules of a number belong to its range."""
         assert released_range(str(rule_set_text(number))) == whole

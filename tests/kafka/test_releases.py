@@ -8,46 +8,10 @@ import pytest
 
 from isr_pipeline.kafka import releases as r
 from tests.kafka.records import NAMES, rules_of
+from tests.tables import data_of, from_table
 
-ON_FROM = {
-    "response_limit": "0.9-0.10.1",
-    "log_end_exempt": "2.1-2.6",
-    "fetch_names_epoch": "2.1-2.6",
-    "expand_needs_epoch_start": "2.1-2.6",
-    "async_isr": "2.7-3.2",
-    "answers_before_delayed": "2.7-3.2",
-    "kraft": "2.7-3.2",
-    "prev_leo_monotone": "3.3-3.6",
-    "records_broker_epoch": "3.3-3.6",
-    "metadata_by_epoch": "3.3-3.6",
-    "hw_log_end": "3.3-3.6",
-    "hw_ignores_ineligible": "3.3-3.6",
-    "expand_needs_eligible": "3.3-3.6",
-    "alter_reverts": "3.3-3.6",
-    "record_per_partition": "3.3-3.6",
-    "controller_checks_isr": "3.3-3.6",
-    "stale_fetch_rejected": "3.7+",
-    "log_dirs_reported": "3.7+",
-    "kraft_elects_uncleanly": "3.7+",
-    "has_elr": "4.0",
-    "sessions_checked_by_eighths": "4.0",
-    "last_known_must_live": "4.1+",
-    "hw_frozen_under_min_isr": "3.7+",
-    "min_isr_capped": "3.7+",
-    "hw_waits_for_caught_up": "4485-doc",
-}
-OFF_FROM = {
-    "message_lag": "0.9-0.10.1",
-    "corrupt_kills_thread": "0.9-0.10.1",
-    "backoff_none": "0.9-0.10.1",
-    "truncate_to_hw": "2.1-2.6",
-    "exits_over_truncation": "2.1-2.6",
-    "io_error_halts": "2.1-2.6",
-    "last_member_leaves": "2.1-2.6",
-    "fence_ends_session": "4.0",
-    "failed_read_applied": "2.7-3.2",
-    "start_waits_for_session": "0.9-0.10.1",
-}
+ON_FROM: dict[str, str] = data_of(__file__, "ON_FROM")
+OFF_FROM: dict[str, str] = data_of(__file__, "OFF_FROM")
 ONLY_IN = {
     "kraft_shrink_bumps": {"2.7-3.2"},
     "check_from_imbalance": {"2.7-3.2", "3.3-3.6", "3.7+"},
@@ -175,16 +139,7 @@ class TestSwitches:
         rules = rules_of("2.1-2.6", isr_lock="rw_precheck", fetcher="kip-461")
         assert (rules.isr_lock, rules.fetcher) == (r.Lock.RW_PRECHECK, r.Fetcher.KIP_461)
 
-    @pytest.mark.parametrize(
-        ("name", "controller", "bumps"),
-        [
-            ("2.7-3.2", "kraft", True),
-            ("2.7-3.2", "zookeeper", False),
-            ("2.1-2.6", "zookeeper", False),
-            ("3.3-3.6", "kraft", False),
-            ("3.7+", "kraft", False),
-        ],
-    )
+    @from_table
     def test_shrink_bumps(self, name: str, controller: str, bumps: bool) -> None:
         """Only KRaft before metadata.version 3.6 bumps the leader epoch on a shrink."""
         assert rules_of(name, controller=controller).shrink_bumps_leader_epoch is bumps

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 
@@ -19,6 +18,7 @@ from tests.mutation.check import (
     source_of,
 )
 from tests.mutation.mutants import MUTANTS, SIMULATION, Mutant
+from tests.saying import finished
 
 BUDGET_S = float(os.environ.get("ISR_PIPELINE_MUTANTS_S", "10"))
 """Time for mutants of the simulation; `make mutants` tries all."""
@@ -26,12 +26,10 @@ BUDGET_S = float(os.environ.get("ISR_PIPELINE_MUTANTS_S", "10"))
 
 def printed_without_compiler(lines: Sequence[str]) -> list[str]:
     """Words that some lines of Python print in an interpreter without the compiler."""
-    done = subprocess.run(
+    done = finished(
         [sys.executable, "-c", "\n".join(lines)],
         cwd=ROOT,
         env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
         check=True,
     )
     return done.stdout.split()

@@ -47,6 +47,7 @@ from isr_pipeline.night.status import (
     write_status,
 )
 from isr_pipeline.report.tracking.pages import remember
+from tests.saying import refused
 
 NIGHT = "2026-11-19"
 
@@ -443,9 +444,7 @@ class TestReplaced:
         clear_runs("smoke", NIGHT)
         write_status(folder_of("smoke", NIGHT), Status("unchanged", dag_run_id="second"))
         release_night(foreign, "smoke", NIGHT, owner="second")
-        with pytest.raises(Refused) as refused:
-            check_not_replaced("smoke", NIGHT, "first")
-        assert str(refused.value) == (
+        assert refused(lambda: check_not_replaced("smoke", NIGHT, "first"), Refused) == (
             f"night {NIGHT} of smoke is no longer that of run first: "
             "run second has made it anew; run it again"
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from isr_pipeline.base.errors import InputError
 from isr_pipeline.night.notify import configured, tell
+from tests.saying import refused
 
 TOLD: list[str] = []
 
@@ -57,9 +57,7 @@ class TestTell:
     ) -> None:
         """What cannot be called is an input error."""
         monkeypatch.setenv("ISR_PIPELINE_NOTIFY", given)
-        with pytest.raises(InputError) as refusal:
-            configured()
-        assert str(refusal.value) == (
+        assert refused(configured) == (
             f"environment: ISR_PIPELINE_NOTIFY: {given}; allowed: package.module:function, a "
             "function of one argument"
         )

@@ -14,6 +14,7 @@ from isr_pipeline.base.errors import Refused
 from isr_pipeline.night.airflow.airflow_rest import Silent
 from isr_pipeline.night.runner import _Tail, check_airflow, mark
 from isr_pipeline.night.stack import STOP_SIGNALS, stop_on_signals
+from tests.saying import refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,9 +37,7 @@ class TestAirflow:
     def test_too_old(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """One line that says where the night can be run instead."""
         monkeypatch.setattr(metadata, "version", lambda _: "3.1.8")
-        with pytest.raises(Refused) as refused:
-            check_airflow()
-        assert str(refused.value) == (
+        assert refused(check_airflow, Refused) == (
             "Airflow is 3.1.8; allowed: 3.2 or newer; "
             "without Airflow: isr-pipeline night run --in-process"
         )

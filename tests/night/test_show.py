@@ -24,6 +24,8 @@ from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.baseline import forget
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.record import VERDICT, accept_command
+from tests.saying import refused
+from tests.tables import from_table
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, home, scaled
 
 __all__ = ["home"]
@@ -126,9 +128,8 @@ def test_an_accepted_night_says_so() -> None:
 @pytest.mark.usefixtures("told")
 def test_an_experiment_without_nights() -> None:
     """A name that was mistyped: the experiments that have nights are named."""
-    with pytest.raises(Refused) as refusal:
-        find_experiment(LATER, "smok")
-    assert str(refusal.value) == f"there is no night {LATER} of smok; there are nights of smoke"
+    said = refused(lambda: find_experiment(LATER, "smok"), Refused)
+    assert said == f"there is no night {LATER} of smok; there are nights of smoke"
 
 
 def test_a_damaged_verdict_is_said(told: dict[str, Any]) -> None:
@@ -141,21 +142,10 @@ def test_a_damaged_verdict_is_said(told: dict[str, Any]) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("night", "said"),
-    [
-        ("2026-13-01", "2026-13-01"),
-        ("2026-W47-4", "2026-W47-4"),
-        ("tonight", "tonight"),
-        ("20261119", "20261119"),
-        ("", "empty"),
-    ],
-)
+@from_table
 def test_a_night_is_a_date(night: str, said: str) -> None:
     """A night's name is a day of the calendar, written in one way."""
-    with pytest.raises(InputError) as caught:
-        check_night(night)
-    assert str(caught.value) == f"--night: {said}; allowed: a date, YYYY-MM-DD"
+    assert refused(lambda: check_night(night)) == f"--night: {said}; allowed: a date, YYYY-MM-DD"
 
 
 class TestToCome:

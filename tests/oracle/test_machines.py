@@ -9,21 +9,8 @@ import pytest
 from isr_pipeline.base.errors import InputError
 from tests.oracle import replay_vector
 from tests.oracle.fetcher_mgr import fetcher_id, java_hash
-
-FOLLOWER = [
-    {"op": "set_replica", "leader_epoch": 0, "log": [], "hw": 0},
-    {"op": "add", "offset": 0, "leader_epoch": 0},
-]
-LEADER = [
-    {"op": "init_log", "leo": 10},
-    {
-        "op": "make_leader",
-        "leader_epoch": 5,
-        "partition_epoch": 1,
-        "replicas": [101, 102],
-        "isr": [101],
-    },
-]
+from tests.saying import refused
+from tests.tables import from_table
 
 
 def replay(machine: str, variant: str, *steps: dict[str, Any]) -> dict[str, Any]:
@@ -34,61 +21,10 @@ def replay(machine: str, variant: str, *steps: dict[str, Any]) -> dict[str, Any]
 class TestRefusals:
     """Timelines that cannot be run."""
 
-    @pytest.mark.parametrize(
-        ("machine", "steps", "message"),
-        [
-            (
-                "fetcher",
-                [{"op": "inject", "where": "fetch", "error": "X"}],
-                (
-                    "timeline[0].where: 'fetch'; allowed: append, truncate, rpc, response, "
-                    "list_offsets_earliest, list_offsets_latest, epoch_end_offsets, "
-                    "offsets_for_leader_epoch, epoch"
-                ),
-            ),
-            (
-                "fetcher",
-                [{"op": "add", "offset": 0, "leader_epoch": 0}],
-                "timeline[0].tp: 'tp'; allowed: a partition of an earlier set_replica",
-            ),
-            (
-                "fetcher",
-                [{"op": "mod_leader", "epoch": 1}],
-                "timeline[0].tp: 'tp'; allowed: a partition of an earlier set_leader",
-            ),
-            (
-                "fetcher",
-                [*FOLLOWER, {"op": "do_work"}],
-                (
-                    "timeline[2].op: 'do_work' with 'tp' tracked; allowed: a set_leader of 'tp' "
-                    "before it"
-                ),
-            ),
-            (
-                "leader",
-                [*LEADER, {"op": "alter_ok", "partition_epoch": 2}],
-                (
-                    "timeline[2].op: 'alter_ok'; allowed: a fetch or maybe_shrink before it that "
-                    "proposes an ISR"
-                ),
-            ),
-            (
-                "alter_mgr",
-                [{"op": "response"}],
-                "timeline[0].op: 'response'; allowed: a submit before it: nothing is in flight",
-            ),
-            (
-                "election_zk",
-                [{"op": "elect", "kind": "random", "assignment": [], "isr": [], "live": []}],
-                "timeline[0].kind: 'random'; allowed: offline, reassign, preferred, controlled",
-            ),
-        ],
-    )
+    @from_table
     def test_message(self, machine: str, steps: list[dict[str, Any]], message: str) -> None:
         """The text, exactly."""
-        with pytest.raises(InputError) as caught:
-            replay(machine, "3.7+", *steps)
-        assert str(caught.value) == f"timeline: line 1: {message}"
+        assert refused(lambda: replay(machine, "3.7+", *steps)) == f"timeline: line 1: {message}"
 
     def test_too_many_replicas(self) -> None:
         """An election walks among sixteen."""

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from isr_pipeline.base.errors import InputError
-from tests.oracle import MACHINES, VARIANTS, replay_file, replay_vector
+from tests.oracle import MACHINES, replay_file, replay_vector
 from tests.oracle.__main__ import main
+from tests.saying import refused
+from tests.tables import from_table
 
 VECTORS = Path(__file__).parent.parent / "data" / "oracle" / "vectors.jsonl"
 TIMELINES: list[dict[str, Any]] = [
@@ -123,67 +125,10 @@ class TestResult:
 class TestErrors:
     """What cannot be run is one line that names the place and what is known."""
 
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            (
-                {"machine": "broker"},
-                (
-                    "timeline: line 4: machine: 'broker'; allowed: replica, leader, fetcher, "
-                    "fetcher_mgr, alter_mgr, delayed_fetch, election_zk, election_kraft, "
-                    "pending_set, s2"
-                ),
-            ),
-            (
-                {"machine": 7},
-                "timeline: line 4: machine: 7; allowed: a text",
-            ),
-            (
-                {"variant": "1.0"},
-                f"timeline: line 4: variant: '1.0'; allowed: {', '.join(VARIANTS)}",
-            ),
-            (
-                {"timeline": [{"t": 1, "op": "jump"}]},
-                (
-                    "timeline: line 4: timeline[0].op: 'jump'; allowed: fetch, fetch_begin, "
-                    "fetch_end, reset, caught_up, nop"
-                ),
-            ),
-            (
-                {"timeline": [{"t": 1}]},
-                "timeline: line 4: timeline[0].op: missing; allowed: a text",
-            ),
-            (
-                {"timeline": [{"t": 1, "op": "caught_up"}]},
-                "timeline: line 4: timeline[0].leader_leo: missing; allowed: a whole number",
-            ),
-            (
-                {"timeline": [{"t": 1, "op": "caught_up", "leader_leo": True}]},
-                "timeline: line 4: timeline[0].leader_leo: True; allowed: a whole number",
-            ),
-            (
-                {"timeline": [{"t": "soon", "op": "nop"}]},
-                "timeline: line 4: timeline[0].t: 'soon'; allowed: a whole number",
-            ),
-            (
-                {"timeline": {"op": "nop"}},
-                "timeline: line 4: timeline: {'op': 'nop'}; allowed: a list of objects",
-            ),
-            (
-                {"config": {"mode": "raft"}},
-                "timeline: line 4: config.mode: 'raft'; allowed: plain, zk, kraft",
-            ),
-            (
-                {"config": []},
-                "timeline: line 4: config: []; allowed: an object",
-            ),
-        ],
-    )
+    @from_table
     def test_message(self, change: dict[str, Any], message: str) -> None:
         """The text, exactly."""
-        with pytest.raises(InputError) as caught:
-            replay_vector(NOP | change, 4)
-        assert str(caught.value) == message
+        assert refused(lambda: replay_vector(NOP | change, 4)) == message
 
     def test_missing_variant(self) -> None:
         """A timeline without a variant says so."""
@@ -216,9 +161,7 @@ class TestFile:
         path = self._write(tmp_path, "", json.dumps(NOP), "", '{"machine": 1}')
         results: Iterator[dict[str, Any]] = replay_file(path)
         assert next(results)["id"] == "n"
-        with pytest.raises(InputError) as caught:
-            next(results)
-        assert str(caught.value) == f"{path}: line 4: machine: 1; allowed: a text"
+        assert refused(lambda: next(results)) == f"{path}: line 4: machine: 1; allowed: a text"
 
     def test_no_id(self, tmp_path: Path) -> None:
         """A timeline without id is named by its line."""
@@ -230,16 +173,14 @@ class TestFile:
     def test_not_json(self, tmp_path: Path, text: str) -> None:
         """A line that is no JSON is named."""
         path = self._write(tmp_path, text)
-        with pytest.raises(InputError) as caught:
-            list(replay_file(path))
-        assert str(caught.value) == f"{path}: line 1: not JSON; allowed: one JSON object a line"
+        said = refused(lambda: list(replay_file(path)))
+        assert said == f"{path}: line 1: not JSON; allowed: one JSON object a line"
 
     def test_no_object(self, tmp_path: Path) -> None:
         """A line that is no object is named."""
         path = self._write(tmp_path, "[1]")
-        with pytest.raises(InputError) as caught:
-            list(replay_file(path))
-        assert str(caught.value) == f"{path}: line 1: list; allowed: one JSON object a line"
+        said = refused(lambda: list(replay_file(path)))
+        assert said == f"{path}: line 1: list; allowed: one JSON object a line"
 
     def test_missing_file(self, tmp_path: Path) -> None:
         """A file that is not there is an error of one line."""
@@ -252,9 +193,8 @@ class TestFile:
         """A file that is no text is one, too."""
         path = tmp_path / "t.jsonl"
         path.write_bytes(b"\xff\xfe")
-        with pytest.raises(InputError) as caught:
-            list(replay_file(path))
-        assert str(caught.value) == f"{path}: not UTF-8 text; allowed: JSON, one object a line"
+        said = refused(lambda: list(replay_file(path)))
+        assert said == f"{path}: not UTF-8 text; allowed: JSON, one object a line"
 
 
 class TestCommand:

@@ -19,6 +19,7 @@ from tests.phenomena.playing import (
     play,
     times,
 )
+from tests.tables import from_table
 
 LEGACY = "rules.fetcher=legacy"
 TODAY = ["2.7-3.2", "3.3-3.6", "3.7+"]
@@ -65,19 +66,7 @@ def test_w7_its_partitions_come_back_as_their_leadership_moves() -> None:
     assert all(fenced < back[p] < fenced + 1100 for p in (0, 1, 3, 4))
 
 
-@pytest.mark.parametrize(
-    ("release", "controller", "most"),
-    [
-        ("0.8.2", "zookeeper", 2.0),
-        ("0.9-0.10.1", "zookeeper", 2.0),
-        ("4485-doc", "zookeeper", 1.5),
-        ("0.10.2-2.0", "zookeeper", 1.5),
-        ("2.1-2.6", "zookeeper", 1.5),
-        ("2.7-3.2", "zookeeper", 1.5),
-        ("3.3-3.6", "zookeeper", 1.5),
-        ("3.7+", "kraft", 1.5),
-    ],
-)
+@from_table
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_w8_removal_comes_within_one_tick_of_the_limit(
     release: str, controller: str, most: float, seed: int

@@ -8,6 +8,7 @@ import pytest
 
 from isr_pipeline.worlds.run import Result
 from tests.phenomena.playing import EXPAND, FENCED, REMOVED, SHRINK, events, play, times
+from tests.tables import from_table
 
 
 @pytest.mark.parametrize("elr", [0, 1])
@@ -67,16 +68,8 @@ def test_w14_the_shrink_unfails_the_partition() -> None:
     assert back["leader_epoch"] == 1
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        ("cluster.release=3.7+",),
-        ("cluster.release=3.3-3.6",),
-        ("rules.shrink_bumps_leader_epoch=false",),
-    ],
-    ids=["3.7+", "3.3-3.6", "switched off"],
-)
-def test_w14_later_it_stays_failed(settings: tuple[str, ...]) -> None:
+@from_table
+def test_w14_later_it_stays_failed(settings: list[str]) -> None:
     """Without the bump nothing un-fails it until the leader changes."""
     result = play("w14", *settings)
     assert len(events(result, SHRINK)) == 1

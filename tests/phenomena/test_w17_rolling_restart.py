@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from isr_pipeline.worlds.run import Result
 from tests.phenomena.playing import ELECTED, events, play
+from tests.tables import from_table
 
 
 def leads_at(result: Result, t_ms: float) -> list[int]:
@@ -23,16 +22,8 @@ def test_w17_the_last_broker_ends_with_no_lead() -> None:
     assert len(events(play("w17"), "broker_unfenced")) == 3
 
 
-@pytest.mark.parametrize(
-    ("settings", "check_ms"),
-    [
-        (("cluster.release=3.7+",), 320000),
-        ((), 300000),
-        (("cluster.controller=zookeeper",), 300000),
-    ],
-    ids=["up to 3.9", "from 4.0 on", "ZooKeeper"],
-)
-def test_w17_the_check_gives_the_leads_back(settings: tuple[str, ...], check_ms: float) -> None:
+@from_table
+def test_w17_the_check_gives_the_leads_back(settings: list[str], check_ms: float) -> None:
     """An interval of 300 s after the first lost lead, or after the controller's start."""
     result = play("w17", *settings)
     assert leads_at(result, check_ms - 1) != [1, 2, 3]

@@ -19,25 +19,10 @@ from isr_pipeline.scenarios.cluster_file import (
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import canonical_json, parse_scenario, scenario_from_json
 from tests.approved import Approved
+from tests.saying import refused
+from tests.tables import data_of, from_table
 
-GOOD = """
-release: 3.9.1
-controller: kraft
-settings: {replica.lag.time.max.ms: 10000, log.retention.hours: 7}
-rack_rtt_ms: [{between: [a, b], rtt_ms: 2}]
-brokers:
-  - {id: 1, rack: a, log_dirs: [/d1, /d2]}
-  - {id: 2, rack: b, log_dirs: [/d1]}
-  - {id: 3, rack: b, log_dirs: [/d1]}
-topics:
-  - name: orders
-    settings: {min.insync.replicas: 2, retention.ms: 60000}
-    produce: [{acks: all}]
-    partitions:
-      - {id: 0, replicas: [1, 2, 3], leader: 2, log_dirs: [/d2, /d1, /d1], records_per_s: 12.5}
-      - {id: 1, replicas: [2, 3], records_per_s: 20}
-  - {name: bulk, partitions: 4, replication_factor: 3, produce: [{records_per_s: 30, acks: 1}]}
-"""
+GOOD: str = data_of(__file__, "GOOD")
 
 
 def good(**changes: Any) -> dict[str, Any]:
@@ -137,60 +122,13 @@ class TestChecked:
         """A cluster as 0.1.0 wrote it is refused in a line that says what a file has."""
         path = tmp_path / "c.yaml"
         path.write_text("cluster: {release: '3.7+', controller: kraft, brokers: [1, 2]}\n")
-        with pytest.raises(InputError) as refused:
-            load_cluster_file(path, "F")
-        assert str(refused.value) == (
+        assert refused(lambda: load_cluster_file(path, "F")) == (
             "F: cluster: the words of a scenario; "
             "allowed: release, controller, brokers and topics: docs/cluster-file.md"
         )
 
 
-@pytest.mark.parametrize(
-    ("changes", "line"),
-    [
-        ("relase: 3.9", "relase: unknown key; allowed: release"),
-        ("release: 7.1", "release: 7.1; allowed: a release of Kafka from 0.8.2 to 4.x, 0.8.2, "),
-        ("controller: raft", "controller: raft; allowed: zookeeper, kraft"),
-        ("brokers: []", "brokers: []; allowed: a list of at least one broker"),
-        ("brokers: [{id: 1}, {id: 1}]", "brokers[1].id: 1; allowed: each broker once"),
-        ("brokers: [{rack: a}]", "brokers[0].id: missing; allowed: the id of a broker"),
-        ("settings: {min.insync.replicas: x}", "settings.min.insync.replicas: x; allowed: a whole"),
-        ("settings: {BAD: 1}", "settings.BAD: unknown key; allowed: one of Kafka's keys"),
-        ("topics: []", "topics: []; allowed: a list of at least one topic"),
-        (
-            "topics: [{name: t, partitions: 2}]",
-            "topics[0].replication_factor: missing; allowed: a whole number 1..3 (the brokers)",
-        ),
-        (
-            "topics: [{name: t, partitions: [{id: 0, replicas: [1, 9]}]}]",
-            "topics[0].partitions[0].replicas: 9; allowed: 1, 2, 3",
-        ),
-        (
-            "topics: [{name: t, partitions: [{id: 0, replicas: [1], leader: 2}]}]",
-            "topics[0].partitions[0].leader: 2; allowed: 1 (its replicas)",
-        ),
-        (
-            "topics: [{name: t, partitions: [{id: 0, replicas: [1], isr: [2]}]}]",
-            "topics[0].partitions[0].isr: 2; allowed: 1 (its replicas)",
-        ),
-        (
-            "topics: [{name: t, partitions: [{id: 0, replicas: [2], log_dirs: [/x]}]}]",
-            "topics[0].partitions[0].log_dirs: /x; allowed: /d1 (log dirs of broker 2)",
-        ),
-        (
-            "topics: [{name: t, partitions: [{id: 0, replicas: [2]}, {id: 0, replicas: [1]}]}]",
-            "topics[0].partitions[1].id: 0; allowed: each partition once",
-        ),
-        (
-            "topics: [{name: t, partitions: [{id: 0, replicas: 1}]}]",
-            "topics[0].partitions[0].replicas: 1; allowed: a list of brokers",
-        ),
-        (
-            "topics: [{name: ../x, partitions: 1, replication_factor: 1}]",
-            "topics[0].name: ../x; allowed: a topic name (letters, digits, . _ -)",
-        ),
-    ],
-)
+@from_table
 def test_what_is_refused(changes: str, line: str) -> None:
     """One line names field, value and what is allowed."""
     assert refusal(good(**parse_mapping(changes, "F"))).startswith(f"F: {line}")
@@ -223,23 +161,7 @@ class TestScenario:
         assert [topic.name for topic in read.topics] == ["orders", "bulk"]
         assert read.config == {"replica.lag.time.max.ms": 5000, "min.insync.replicas": 2}
 
-    @pytest.mark.parametrize(
-        ("text", "line"),
-        [
-            (
-                "cluster: {file: c.yaml}\ntopics: []",
-                (
-                    "topics: topics beside cluster.file; allowed: the cluster file's topics, or "
-                    "no cluster.file"
-                ),
-            ),
-            (
-                "cluster: {file: c.yaml, release: '3.7+'}",
-                "cluster.release: release beside file; allowed: what the cluster file says",
-            ),
-            ("cluster: {file: 7}", "cluster.file: 7; allowed: the path of a cluster file"),
-        ],
-    )
+    @from_table
     def test_what_is_refused(self, tmp_path: Path, text: str, line: str) -> None:
         """What would say the same thing twice."""
         path = self.write(tmp_path, text)

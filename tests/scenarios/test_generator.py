@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import subprocess
 import sys
 from collections import Counter
 
@@ -26,6 +25,8 @@ from isr_pipeline.scenarios.panels import (
 )
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
 from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum, load_profile
+from tests.saying import finished
+from tests.tables import from_table
 
 SHIPPED = {name: load_experiment(name) for name in ("operators", "smoke")}
 _RACKS_FILE = REPOSITORY / "config" / "faults" / "racks.yaml"
@@ -59,12 +60,8 @@ class TestPurity:
             "print(panel_digest(draw_panel(e.source, 'regression')))\n"
         )
         digests = {
-            subprocess.run(
-                [sys.executable, "-c", code],
-                env={"PYTHONHASHSEED": seed},
-                capture_output=True,
-                text=True,
-                check=True,
+            finished(
+                [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, check=True
             ).stdout.strip()
             for seed in ("1", "2")
         }
@@ -219,15 +216,7 @@ class TestEnd:
         short = smoke.model_copy(update={"profile": profile, "horizon_ms": self.HORIZON_MS})
         return [draw_scenario(short.source, "regression", index) for index in range(4)]
 
-    @pytest.mark.parametrize(
-        ("pattern", "parameter"),
-        [
-            ("pause", "duration_ms"),
-            ("slow_append", "duration_ms"),
-            ("crash", "restart_after_ms"),
-            ("controlled_restart", "downtime_ms"),
-        ],
-    )
+    @from_table
     def test_past_the_horizon(self, pattern: str, parameter: str) -> None:
         """A window that is cut ends as it was drawn, and a broker returns after the scenario."""
         for row in self.drawn(pattern, **{parameter: 50_000}):

@@ -8,16 +8,16 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.files.reading import read_mapping
 from isr_pipeline.experiment.cost import cost_lines, load_by_hour
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.scenarios.cluster_file import load_cluster_file, read_cluster
 from isr_pipeline.scenarios.generator import DrawSource, draw_panel, draw_scenario
-from isr_pipeline.scenarios.model import Scenario, parse_scenario
+from isr_pipeline.scenarios.model import Scenario
 from isr_pipeline.worlds.run import run
+from tests.saying import refused
+from tests.scenario import one_topic_scenario
+from tests.tables import from_table
 
 SMOKE = load_experiment("smoke")
 HOURS = tuple(1 + hour / 24 for hour in range(24))
@@ -69,24 +69,12 @@ class TestRates:
 
     def scenario(self, rate: float, **more: Any) -> Scenario:
         """Give three partitions with that rate, one of them with half of it, and a crash."""
-        return parse_scenario(
-            {
-                "scenario_id": "s",
-                "horizon_ms": 20_000,
-                "warmup_ms": 0,
-                "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]},
-                "topics": [
-                    {
-                        "name": "t",
-                        "partitions": 3,
-                        "replication_factor": 3,
-                        "produce": {"records_per_s": rate, "partition_rates": {"1": rate / 2}},
-                    }
-                ],
-                "faults": [{"kind": "crash", "broker": 1, "start_ms": 5_000}],
-                **more,
-            },
-            "F",
+        produce = {"records_per_s": rate, "partition_rates": {"1": rate / 2}}
+        return one_topic_scenario(
+            {"partitions": 3, "replication_factor": 3, "produce": produce},
+            horizon_ms=20_000,
+            faults=[{"kind": "crash", "broker": 1, "start_ms": 5_000}],
+            **more,
         )
 
     def test_it_multiplies_every_rate(self) -> None:
@@ -133,18 +121,8 @@ class TestFiles:
         path = cluster_file(tmp_path, f"[{', '.join(['2'] * 24)}]")
         assert load_cluster_file(path, "F").hourly_load == (2,) * 24
 
-    @pytest.mark.parametrize(
-        ("given", "line"),
-        [
-            ("[1, 2]", "hourly_load: [1, 2]; allowed: a list of 24 factors, or an empty one"),
-            (
-                f"[{', '.join(['1'] * 23)}, 0]",
-                "hourly_load[23]: 0; allowed: a number > 0 (at most 1000)",
-            ),
-        ],
-    )
+    @from_table
     def test_refused(self, tmp_path: Path, given: str, line: str) -> None:
         """One line: where, what was given, what is allowed."""
-        with pytest.raises(InputError) as refused:
-            load_cluster_file(cluster_file(tmp_path, given), "F")
-        assert str(refused.value) == f"F: {line}"
+        said = refused(lambda: load_cluster_file(cluster_file(tmp_path, given), "F"))
+        assert said == f"F: {line}"

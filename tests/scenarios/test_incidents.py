@@ -16,6 +16,8 @@ from isr_pipeline.scenarios.cluster_file import load_cluster_file, read_cluster
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.incidents import counts_of, units_of
 from isr_pipeline.scenarios.profile import counted, load_profile
+from tests.saying import refused
+from tests.tables import from_table
 
 OPERATORS = load_experiment("operators")
 HEALTHY = healthy_scenario(OPERATORS)
@@ -134,53 +136,13 @@ def kind(**changes: Any) -> dict[str, Any]:
     return {"incidents": {"a": one}}
 
 
-WRONG = [
-    (
-        {"incidents": {}},
-        (
-            "strata.deaths.population: missing; allowed: a number > 0, or deaths.log_dir_failure "
-            "among the scenarios of an incident"
-        ),
-    ),
-    (
-        kind(scenarios={"death.stop_replica": 1}),
-        "incidents.a.scenarios.death.stop_replica: unknown stratum; allowed: deaths",
-    ),
-    (
-        kind(scenarios={"deaths.crash": 1}),
-        (
-            "incidents.a.scenarios.deaths.crash: no pattern of the stratum; allowed: "
-            "log_dir_failure, stop_replica"
-        ),
-    ),
-    (
-        kind(scenarios={"quiet.quiet": 1}),
-        (
-            "incidents.a.scenarios.quiet.quiet: its stratum has a population; allowed: a stratum "
-            "without one"
-        ),
-    ),
-    (
-        kind(per_year=-1),
-        "incidents.a.per_year: -1; allowed: a number > 0 (0.001: once in a thousand years)",
-    ),
-    (kind(of="dis"), "incidents.a.of: dis; allowed: broker, disk, rack, cluster"),
-    (
-        kind(scenarios={"deaths.stop_replica": 0}),
-        "incidents.a.scenarios.deaths.stop_replica: 0; allowed: a number > 0",
-    ),
-]
-
-
 class TestRefusals:
     """One line for what cannot be used."""
 
-    @pytest.mark.parametrize(("changes", "line"), WRONG)
+    @from_table
     def test_wrong(self, changes: dict[str, Any], line: str) -> None:
         """The field, what stands there and what may."""
-        with pytest.raises(InputError) as caught:
-            load_profile(profile(**changes), "F")
-        assert str(caught.value) == f"F: {line}"
+        assert refused(lambda: load_profile(profile(**changes), "F")) == f"F: {line}"
 
     def test_counted_twice(self) -> None:
         """A scenario stands for one kind of incident."""
@@ -196,24 +158,10 @@ class TestRefusals:
         with pytest.raises(InputError, match="populations that sum to 1; allowed: less than 1"):
             load_profile(profile(strata=strata), "F")
 
-    @pytest.mark.parametrize(
-        ("option", "line"),
-        [
-            ("crash", "crash; allowed: KIND=NUMBER, such as crash=4"),
-            ("crash=4,crash=5", "crash: counted twice; allowed: each kind once"),
-            ("crash=-1", "crash: -1; allowed: a number > 0 (0.001: once in a thousand years)"),
-            (
-                "crash=often",
-                "crash: often; allowed: a number > 0 (0.001: once in a thousand years)",
-            ),
-            ("crash=.nan", "crash: .nan; allowed: a number > 0 (0.001: once in a thousand years)"),
-        ],
-    )
+    @from_table
     def test_an_option(self, option: str, line: str) -> None:
         """What the command line refuses."""
-        with pytest.raises(InputError) as caught:
-            counts_of([option], "--incidents")
-        assert str(caught.value) == f"--incidents: {line}"
+        assert refused(lambda: counts_of([option], "--incidents")) == f"--incidents: {line}"
 
     def test_options(self) -> None:
         """Several options are one list."""

@@ -9,6 +9,7 @@ import pytest
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.scenarios.loading import SCENARIO, load_scenario
+from tests.tables import from_table
 
 
 def refusal(path: Path) -> str:
@@ -18,17 +19,7 @@ def refusal(path: Path) -> str:
     return str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("file", "what"),
-    [
-        ("README.md", "no scenario file"),
-        ("Makefile", "no scenario file"),
-        ("config/experiments/smoke.yaml", "an experiment file (it has groups)"),
-        ("config/faults/smoke.yaml", "a fault profile (it has strata)"),
-        ("config/rule-sets/joins-in-time.yaml", "a rule set (it has switches)"),
-        ("config/clusters/tiny.yaml", "a cluster file (it has no scenario_id)"),
-    ],
-)
+@from_table
 def test_another_file_of_ours(file: str, what: str) -> None:
     """The line says what the file is, and what is allowed instead."""
     path = REPOSITORY / file

@@ -16,6 +16,7 @@ from isr_pipeline.scenarios.cluster_file import checked_cluster
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import canonical_json, scenario_from_json
 from isr_pipeline.scenarios.rule_set_files import read_rule_set, with_rule_sets
+from tests.tables import from_table
 
 JOINS = "joins-in-time (4.1+ with expand_needs_lag=under_min_isr)"
 SCENARIO = {
@@ -110,29 +111,7 @@ class TestFound:
 class TestRefusals:
     """One line: file, field, value, what is allowed."""
 
-    @pytest.mark.parametrize(
-        ("content", "error"),
-        [
-            ({"switches": {"has_elr": False}}, "base: missing; allowed: 0.8.2, "),
-            ({"base": "four", "switches": {}}, "base: four; allowed: 0.8.2, "),
-            ({"base": "3.7+"}, "switches: missing; allowed: a mapping of at least one switch"),
-            ({"base": "3.7+", "switches": []}, "switches: []; allowed: a mapping of switches"),
-            ({"base": "3.7+", "switch": {}}, "switch: unknown key; allowed: switches"),
-            (
-                {"base": "3.7+", "switches": {"expand_needs_lagg": True}},
-                "switches.expand_needs_lagg: unknown switch; allowed: expand_needs_lag",
-            ),
-            (
-                {"base": "3.7+", "switches": {"tick_divisor": "four"}},
-                "switches.tick_divisor: four; allowed: a whole number 1..1000",
-            ),
-            (
-                {"base": "3.7+", "switches": {"clock": ["read_end"]}},
-                'switches.clock: ["read_end"]; allowed: any_fetch, read_end, issue_text',
-            ),
-            ("base: [3.7+", ": "),
-        ],
-    )
+    @from_table
     def test_says_where(self, tmp_path: Path, content: object, error: str) -> None:
         """The line names the rule-set file, also when a scenario names that file."""
         path = written(tmp_path, "mine.yaml", content)

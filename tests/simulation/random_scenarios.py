@@ -24,6 +24,7 @@ from isr_pipeline.kafka.releases import (
 )
 from isr_pipeline.scenarios.faults import KINDS
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
+from tests.tables import data_of
 
 BUDGET = 60_000
 """Events after which a scenario counts as one that runs away."""
@@ -70,32 +71,7 @@ class FromSeed:
 
 
 _LAG, _WAIT = "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
-_CONFIG: dict[str, Sequence[Any]] = {
-    _LAG: (500, 200, 1000, 2000, 3001),
-    "replica.lag.max.messages": (4000, 5, 50),
-    _WAIT: (500, 20, 100),
-    "replica.fetch.min.bytes": (1, 200, 5000),
-    "replica.fetch.max.bytes": (1048576, 100, 1000),
-    "replica.fetch.response.max.bytes": (10485760, 100, 2000),
-    "replica.fetch.backoff.ms": (1000, 0, 50, 200),
-    "num.replica.fetchers": (1, 2),
-    "replica.socket.timeout.ms": (30000, 300, 1000),
-    "min.insync.replicas": (1, 2, 3),
-    "unclean.leader.election.enable": (False, True),
-    "num.io.threads": (4, 1, 2),
-    "num.network.threads": (2, 1),
-    "queued.max.requests": (500, 1, 5),
-    "request.timeout.ms": (30000, 300, 1000),
-    "zookeeper.session.timeout.ms": (600, 2000, 6000),
-    "broker.session.timeout.ms": (600, 2000, 9000),
-    "broker.heartbeat.interval.ms": (100, 300, 2000),
-    "auto.leader.rebalance.enable": (False, True),
-    "leader.imbalance.check.interval.seconds": (1, 2),
-    "leader.imbalance.per.broker.percentage": (10, 0, 50),
-    "eligible.leader.replicas.version": (0, 1),
-    "follower.fetch.pending.reads.insync.enable": (False, True),
-    "follower.fetch.process.time.max.ms": (500, 50, 200),
-}
+_CONFIG: dict[str, Sequence[Any]] = data_of(__file__, "config")
 _RULES: dict[str, Sequence[Any]] = {
     "kip501": tuple(KIP501_VARIANTS),
     "s2_cooldown_ms": (0, 500),
@@ -104,17 +80,7 @@ _RULES: dict[str, Sequence[Any]] = {
     "isr_lock": ("none", "completion", "rw_always", "rw_precheck"),
     "shrink_bumps_leader_epoch": (False, True),
 }
-_SERVICE: dict[str, Sequence[Any]] = {
-    "handler_read_us": (80, 0, 2000),
-    "produce_us": (100, 0, 3000),
-    "send_us": (150, 0, 2000),
-    "append_us": (60, 0, 5000),
-    "network_rtt_ms": (0.5, 0, 5, 50),
-    "alter_partition_ms": (30, 0, 8, 200),
-    "isr_zk_write_ms": (5, 0, 100),
-    "metadata_ms": ([2, 30], [0, 0], [10, 300]),
-    "client_request_us": (200, 20000),
-}
+_SERVICE: dict[str, Sequence[Any]] = data_of(__file__, "service")
 
 
 def _some(source: Source, fields: dict[str, Sequence[Any]]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from isr_pipeline.cli import app
 from isr_pipeline.kafka.record import PENDING_SLOTS
 from isr_pipeline.kafka.rows import TABLES, Ref, Row, Several, Span
 from isr_pipeline.scenarios.faults import CONNECTIONS_MAX
-from isr_pipeline.scenarios.model import Scenario, parse_scenario
+from isr_pipeline.scenarios.model import Scenario
 from isr_pipeline.simulation import controller, log
 from isr_pipeline.simulation.world.columns import numbers_of
 from isr_pipeline.simulation.world.states import RequestState, ThreadState
@@ -32,6 +32,7 @@ from isr_pipeline.simulation.world.tables import (
 from isr_pipeline.worlds import encoder
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import advance, run
+from tests.scenario import one_topic_scenario
 from tests.simulation.worlds import ACKS_1, ACKS_ALL, FAST, fault
 
 ONE_EACH = {
@@ -47,24 +48,17 @@ def scenario(
     *faults: dict[str, Any], brokers: int = 3, partitions: int = 1, **more: Any
 ) -> Scenario:
     """A minute of topic t, whose every partition broker 1 leads."""
-    raw = {
-        "scenario_id": "bounded",
-        "horizon_ms": 60000,
-        "warmup_ms": 0,
-        "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [*range(1, brokers + 1)]},
-        "topics": [
-            {
-                "name": "t",
-                "assignment": {p: [*range(1, brokers + 1)] for p in range(partitions)},
-                "produce": more.pop("produce", [ACKS_1]),
-            }
-        ],
-        "config": {**FAST, **more.pop("config", {})},
-        "service": {"client_requests_per_s": 0, **more.pop("service", {})},
-        "faults": list(faults),
-        **more,
-    }
-    return parse_scenario(raw, "bounded")
+    every = [*range(1, brokers + 1)]
+    produce = more.pop("produce", [ACKS_1])
+    config, service = more.pop("config", {}), more.pop("service", {})
+    return one_topic_scenario(
+        {"assignment": dict.fromkeys(range(partitions), every), "produce": produce},
+        cluster={"brokers": every, **more.pop("cluster", {})},
+        config={**FAST, **config},
+        service={"client_requests_per_s": 0, **service},
+        faults=list(faults),
+        **{"horizon_ms": 60000, **more},
+    )
 
 
 def at_the_end(given: Scenario, **how: Any) -> World:
@@ -506,6 +500,5 @@ class TestReplicas:
 
     def test_more_log_dirs_are_refused(self) -> None:
         """Likewise."""
-        cluster = {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]}
         with pytest.raises(InputError, match=r"log_dirs_per_broker: 9; allowed: 1\.\.8"):
-            encode(scenario(cluster={**cluster, "log_dirs_per_broker": 9}))
+            encode(scenario(cluster={"log_dirs_per_broker": 9}))

@@ -7,16 +7,26 @@ from typing import Any
 import pytest
 
 from isr_pipeline.kafka.release_numbers import rule_set_text
-from tests.simulation.worlds import ACKS_1, ACKS_ALL, at, fault, happened, kinds, world
+from tests.simulation.worlds import (
+    ACKS_1,
+    ACKS_ALL,
+    at,
+    fault,
+    happened,
+    hold,
+    in_worlds,
+    kinds,
+    world,
+)
+from tests.tables import Row, from_table
 
 MOVE = ["broker_fenced", "controller_isr_remove", "leader_elected"]
 
 
-@pytest.mark.parametrize("seed", range(1, 7))
-def test_a_crash_is_noticed_between_session_less_interval_and_session(seed: int) -> None:
-    """The session counts from the last heartbeat."""
-    result = world(fault("crash", 10000, broker=3), seed=seed, release="3.7+")
-    assert 12500 <= at(result, "broker_fenced") <= 13000
+@in_worlds
+def test_world(row: Row) -> None:
+    """Brokers that die, stop, pause, lose a disk or their controller."""
+    hold(row)
 
 
 @pytest.mark.parametrize("seed", range(1, 7))
@@ -39,13 +49,6 @@ def test_one_change_fences_removes_and_elects_at_one_time() -> None:
     assert len({t_ms for _, t_ms in happened(result)}) == 1
 
 
-@pytest.mark.parametrize("seed", range(1, 5))
-def test_a_returned_broker_is_unfenced_2_to_6_ms_later(seed: int) -> None:
-    """Unfencing follows the registration."""
-    result = world(fault("crash", 10000, broker=3, restart_after_ms=20000), seed=seed)
-    assert 30002 <= at(result, "broker_unfenced") <= 30006
-
-
 def test_offline_time_is_the_gap_between_the_two_events() -> None:
     """The only replica dies: offline from the fence, not from the crash, to the return."""
     result = world(
@@ -64,60 +67,6 @@ def test_produce_is_unavailable_from_the_crash_on() -> None:
     result = world(fault("crash", 10000, broker=1))
     dead = at(result, "leader_elected") - 10000
     assert result.outcome["produce_unavailable_rate"] == pytest.approx(dead / 60000)
-
-
-def test_kraft_leaves_a_last_members_partition_leaderless_at_its_shutdown() -> None:
-    """Nobody else to lead: offline at the shutdown's begin, ISR kept."""
-    result = world(
-        fault("controlled_restart", 10000, broker=1, downtime_ms=20000), replicas=(1,), produce=()
-    )
-    assert at(result, "partition_offline") == 10000
-
-
-def test_a_paused_leader_is_unavailable_for_its_pause() -> None:
-    """Shorter than the session: no event but unavailable time."""
-    result = world(fault("pause", 10000, broker=1, duration_ms=2000), produce=())
-    assert kinds(result) == []
-    assert result.outcome["produce_unavailable_rate"] == pytest.approx(2000 / 60000)
-
-
-def test_a_resumed_broker_sends_a_heartbeat_at_once() -> None:
-    """Killed 50 ms after its pause: its session counts from the pause's end."""
-    pause = fault("pause", 10000, broker=3, duration_ms=2000)
-    result = world(pause, fault("crash", 12050, broker=3), release="3.7+")
-    assert at(result, "broker_fenced") == 15000
-
-
-def test_a_pause_past_the_socket_timeout_costs_a_back_off() -> None:
-    """The fetch has timed out on resume, as on real brokers, though its answer is there."""
-    result = world(
-        fault("pause", 10000, broker=3, duration_ms=40000),
-        config={"replica.lag.time.max.ms": 100000, "broker.session.timeout.ms": 100000},
-        produce=(ACKS_ALL,),
-    )
-    assert 40900 < result.outcome["commit_latency_max_ms"] < 41010
-
-
-def test_a_log_dir_fails_at_the_next_append_and_50_ms() -> None:
-    """The leader's produce meets it; one change moves the leadership; the broker stays."""
-    result = world(fault("log_dir_failure", 10000, broker=1, log_dir=1), log_dirs=2, partitions=2)
-    assert kinds(result) == ["controller_isr_remove", "leader_elected"]
-    assert 10050 <= happened(result)[0][1] <= 10101
-
-
-def test_log_dirs_that_fail_one_by_one_end_the_broker_with_the_last() -> None:
-    """The second failure is that of the last dir that works: the process halts."""
-    failures = [fault("log_dir_failure", 10000 * n, broker=1, log_dir=2 - n) for n in (1, 2)]
-    session = {"zookeeper.session.timeout.ms": 6000}
-    more: dict[str, Any] = {"log_dirs": 2, "partitions": 2, "config": session}
-    result = world(*failures, release="2.1-2.6", controller="zookeeper", **more)
-    assert 24000 <= at(result, "broker_fenced") <= 26101
-
-
-def test_an_idle_log_dirs_failure_is_not_noticed() -> None:
-    """No append, no error."""
-    failure = fault("log_dir_failure", 10000, broker=1, log_dir=1)
-    assert kinds(world(failure, produce=(), log_dirs=2, partitions=2)) == []
 
 
 SESSION_9 = {"broker.session.timeout.ms": 9000, "broker.heartbeat.interval.ms": 2000}
@@ -143,22 +92,6 @@ def test_the_metadata_log_dirs_failure_is_the_brokers_death(produce: Any) -> Non
     assert elected == [at(result, "broker_fenced")] * 2
 
 
-@pytest.mark.parametrize("log_dir", [0, 1])
-def test_kraft_to_3_6_tells_nobody_of_a_log_dir(log_dir: int) -> None:
-    """No election and no fence; the partition that it led there is gone for producers."""
-    failure = fault("log_dir_failure", 10000, broker=1, log_dir=log_dir)
-    result = world(failure, release="3.3-3.6", log_dirs=2, partitions=2)
-    assert kinds(result) == []
-    assert result.outcome["produce_unavailable_rate"] == pytest.approx(25 / 60, abs=0.001)
-
-
-def test_kraft_to_3_6_a_followers_dead_dir_is_a_lagging_follower() -> None:
-    """Its leader drops it, nobody else does."""
-    failure = fault("log_dir_failure", 10000, broker=2, log_dir=1)
-    result = world(failure, release="3.3-3.6", log_dirs=2, partitions=2)
-    assert kinds(result) == ["partition_failed", "partition_unfailed", "isr_shrink"]
-
-
 @pytest.mark.parametrize("broker", [1, 2])
 def test_to_0_11_an_io_error_is_the_brokers_death(broker: int) -> None:
     """An append of the leader or of a follower meets it; whatever other dirs there are."""
@@ -168,31 +101,6 @@ def test_to_0_11_an_io_error_is_the_brokers_death(broker: int) -> None:
     result = world(failure, release="0.10.2-2.0", controller="zookeeper", **more)
     assert len(happened(result, "controller_isr_remove")) == 2
     assert 14000 <= at(result, "broker_fenced") <= 16101
-
-
-def test_to_0_11_an_injected_storage_error_is_one() -> None:
-    """The process of the follower halts."""
-    error = fault("partition_error", 10000, broker=2, topic="t", partition=0, error="storage")
-    result = world(error, release="0.10.2-2.0", controller="zookeeper")
-    assert "broker_fenced" in kinds(result)
-
-
-@pytest.mark.parametrize(
-    ("release", "fenced_ms"), [("3.7+", 33000), ("4.0", 33375), ("4.1+", 33375)]
-)
-def test_a_fresh_controller_gives_every_broker_a_new_session(
-    release: str, fenced_ms: float
-) -> None:
-    """A broker that died in the outage is fenced a whole session after its end.
-
-    The looks of a controller of 4.0 and later begin with it; at its very end a session is valid.
-    """
-    result = world(
-        fault("controller_outage", 10000, duration_ms=20000),
-        fault("crash", 12000, broker=1),
-        release=release,
-    )
-    assert at(result, "broker_fenced") == fenced_ms
 
 
 TWO_DIE = (fault("crash", 10000, broker=1), fault("crash", 11000, broker=2))
@@ -227,17 +135,7 @@ def test_a_replica_joins_beside_a_dead_member(release: str) -> None:
     assert left["t_ms"] < at(result, "broker_fenced")
 
 
-@pytest.mark.parametrize(
-    ("number", "controller", "stands_ms"),
-    [
-        ("2.6.3", "zookeeper", 0),
-        ("2.8.2", "zookeeper", 7000),
-        ("3.0.2", "zookeeper", 7000),
-        ("3.1.0", "zookeeper", 0),
-        ("2.8.2", "kraft", 0),
-        ("4.1.0", "kraft", 0),
-    ],
-)
+@from_table
 def test_from_2_7_to_3_0_a_shrink_does_not_raise_the_high_watermark(
     number: str, controller: str, stands_ms: float
 ) -> None:
@@ -258,22 +156,6 @@ def test_from_2_7_to_3_0_a_shrink_does_not_raise_the_high_watermark(
     assert waited_ms < 13000
 
 
-@pytest.mark.parametrize(("release", "unclean"), [("0.10.2-2.0", 1), ("2.1-2.6", 0)])
-def test_to_1_0_the_last_member_leaves_where_unclean_elections_are_on(
-    release: str, unclean: int
-) -> None:
-    """The leader of the only replica is back: elected uncleanly, though it lost nothing."""
-    result = world(
-        fault("crash", 10000, broker=1, restart_after_ms=20000),
-        replicas=(1,),
-        release=release,
-        controller="zookeeper",
-        config={"unclean.leader.election.enable": True},
-    )
-    assert len(happened(result, "unclean_election")) == unclean
-    assert result.outcome["records_lost"] == 0
-
-
 def test_kraft_to_3_8_elects_nobody_uncleanly() -> None:
     """Alone in the ISR, and dead: the partition stays offline, whatever the key says."""
     faults = (
@@ -292,19 +174,6 @@ def test_kraft_to_3_8_elects_nobody_uncleanly() -> None:
         for number in ("2.8.2", "3.8.1", "3.9.1", "4.1.0")
     }
     assert found == {"2.8.2": 0, "3.8.1": 0, "3.9.1": 1, "4.1.0": 1}
-
-
-def test_a_resumed_controller_fences_one_live_broker_at_most() -> None:
-    """Its clock ran on: one seems dead, and is back 2 to 6 ms later."""
-    result = world(fault("controller_outage", 10000, duration_ms=20000, sessions="resumed"))
-    assert at(result, "broker_fenced") == 30000
-    assert 30002 <= at(result, "broker_unfenced") <= 30006
-
-
-def test_a_short_outage_of_the_same_controller_fences_nobody() -> None:
-    """No session is over."""
-    result = world(fault("controller_outage", 10000, duration_ms=2000, sessions="resumed"))
-    assert kinds(result) == []
 
 
 def test_a_shrink_waits_for_the_controller_and_is_committed_all_the_same() -> None:
@@ -380,18 +249,6 @@ def test_a_kill_takes_a_replica_out_of_the_elr() -> None:
     assert (unclean["leader"], unclean["isr"]) == (1, [1])
 
 
-def test_a_controlled_stop_leaves_it_in_the_elr() -> None:
-    """Stopped cleanly, the ELR member is elected as it returns, cleanly."""
-    result = world(
-        fault("controlled_restart", 10000, broker=2, downtime_ms=40000),
-        fault("controlled_restart", 15000, broker=3, downtime_ms=20000),
-        fault("crash", 20000, broker=1),
-        config={"min.insync.replicas": 2, "eligible.leader.replicas.version": 1},
-    )
-    assert result.outcome["unclean_elections"] == 0
-    assert 35002 <= at(result, "partition_online") <= 35006
-
-
 class TestFailedLogDirs:
     """Log dirs that fail beside other faults."""
 
@@ -426,13 +283,6 @@ class TestFailedLogDirs:
         assert offline == [1]
         assert "unclean_election" not in kinds(result)
 
-    def test_a_broker_does_not_start_without_its_metadata_log(self) -> None:
-        """It was down when that disk died."""
-        down = fault("crash", 5000, broker=1, restart_after_ms=15000)
-        dead = fault("log_dir_failure", 10000, broker=1, log_dir=0)
-        result = world(down, dead, config=SESSION_9, **self.TWO)
-        assert "broker_unfenced" not in kinds(result)
-
     def test_what_failed_while_it_was_down_does_not_come_back(self) -> None:
         """Another dir: the broker is back with the other one's partition alone."""
         down = fault("crash", 5000, broker=1, restart_after_ms=15000)
@@ -464,28 +314,3 @@ class TestFailedLogDirs:
         result = world(self.DEAD, fault("crash", 10020, broker=1), config=SESSION_9, **self.TWO)
         elected = {t_ms for _, t_ms in happened(result, "leader_elected")}
         assert elected == {at(result, "broker_fenced")}
-
-
-def test_zookeepers_sessions_are_no_controllers() -> None:
-    """A new controller of ZooKeeper does not begin them anew."""
-    session = {"zookeeper.session.timeout.ms": 9000}
-    result = world(
-        fault("crash", 10000, broker=1),
-        fault("controller_outage", 12000, duration_ms=1000),
-        controller="zookeeper",
-        release="2.1-2.6",
-        config=session,
-    )
-    assert 16000 <= at(result, "broker_fenced") <= 19000
-
-
-def test_a_broker_that_loads_its_logs_has_registered() -> None:
-    """A new controller of 4.0 gives it a session, which does not stand against itself."""
-    result = world(
-        fault("crash", 5000, broker=1, restart_after_ms=15000, restart_load_us=5_000_000),
-        fault("controller_outage", 22000, duration_ms=1000),
-        release="4.0",
-        config=SESSION_9,
-    )
-    assert len(happened(result, "broker_fenced")) == 1
-    assert 25002 <= at(result, "broker_unfenced") <= 25006

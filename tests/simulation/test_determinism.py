@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +14,10 @@ from isr_pipeline.base.errors import BudgetSpent
 from isr_pipeline.scenarios.model import Scenario, apply, parse_scenario
 from isr_pipeline.worlds.columns import COUNTED, METRICS, OF_THE_RUN
 from isr_pipeline.worlds.run import Result, failed_outcome, run
+from tests.saying import finished, refused
 from tests.simulation.print_runs import lines
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
+from tests.tables import from_table
 from tests.worlds.checks import checked_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,15 +38,13 @@ def as_bytes(scenario: Scenario) -> bytes:
 
 def in_a_process(*options: str, **environment: str) -> list[str]:
     """Lines of `print_runs` in a process of its own."""
-    finished = subprocess.run(
+    done = finished(
         [sys.executable, "-m", "tests.simulation.print_runs", *options],
         cwd=ROOT,
         env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
         check=True,
     )
-    return finished.stdout.splitlines()
+    return done.stdout.splitlines()
 
 
 class TestSameBytes:
@@ -69,18 +68,7 @@ class TestSameBytes:
         """A partition of a fetch that a short loop passes comes out as if it had been visited."""
         assert in_a_process("--visit-all", NUMBA_DISABLE_JIT="1") == list(lines())
 
-    @pytest.mark.parametrize(
-        ("release", "controller", "key", "value"),
-        [
-            ("3.7+", "kraft", "replica.lag.max.messages", 1),
-            ("3.7+", "kraft", "zookeeper.session.timeout.ms", 7),
-            ("2.1-2.6", "zookeeper", "broker.session.timeout.ms", 7),
-            ("2.1-2.6", "zookeeper", "eligible.leader.replicas.version", 1),
-            ("3.7+", "kraft", "follower.fetch.process.time.max.ms", 1),
-            ("3.7+", "kraft", "background.threads", 1),
-            ("3.7+", "kraft", "replica.high.watermark.checkpoint.interval.ms", 1),
-        ],
-    )
+    @from_table
     def test_a_key_that_nobody_reads_changes_nothing(
         self, release: str, controller: str, key: str, value: int
     ) -> None:
@@ -109,9 +97,7 @@ class TestBudget:
     @pytest.mark.parametrize("simulate", [run, checked_run])
     def test_the_error_names_scenario_and_budget(self, simulate: Callable[..., Result]) -> None:
         """Whoever reads the line knows which scenario, and what to change."""
-        with pytest.raises(BudgetSpent) as caught:
-            simulate(busy(), budget=10)
-        assert str(caught.value) == (
+        assert refused(lambda: simulate(busy(), budget=10), BudgetSpent) == (
             "scenario busy: event budget of 10 events spent before the horizon; "
             "allowed: a shorter horizon_ms, less load, or a larger --event-budget"
         )

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isr_pipeline.kafka.rows import trailing_zeros
-from isr_pipeline.scenarios.model import Scenario, parse_scenario
+from isr_pipeline.scenarios.model import Scenario
 from isr_pipeline.simulation.shortcuts.dirty import EVERYTHING
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import run
+from tests.scenario import one_topic_scenario
 from tests.worlds.checks import checked_run
 
 
@@ -37,23 +38,12 @@ BATCHES = 15
 
 def wide(partitions: int) -> Scenario:
     """Two brokers with so many partitions, a pause, and enough batches for all of them."""
-    return parse_scenario(
-        {
-            "scenario_id": "wide",
-            "horizon_ms": 3000,
-            "warmup_ms": 0,
-            "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2]},
-            "topics": [
-                {
-                    "name": "t",
-                    "partitions": partitions,
-                    "replication_factor": 2,
-                    "produce": {"records_per_s": 5, "records_per_batch": 1, "acks": "all"},
-                }
-            ],
-            "faults": [{"kind": "pause", "broker": 2, "start_ms": 1000, "duration_ms": 300}],
-        },
-        "wide",
+    produce = {"records_per_s": 5, "records_per_batch": 1, "acks": "all"}
+    return one_topic_scenario(
+        {"partitions": partitions, "replication_factor": 2, "produce": produce},
+        cluster={"brokers": [1, 2]},
+        horizon_ms=3000,
+        faults=[{"kind": "pause", "broker": 2, "start_ms": 1000, "duration_ms": 300}],
     )
 
 

@@ -6,7 +6,18 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.worlds import ACKS_1, ACKS_ALL, at, fault, happened, kinds, world
+from tests.simulation.worlds import (
+    ACKS_1,
+    ACKS_ALL,
+    at,
+    fault,
+    happened,
+    hold,
+    in_worlds,
+    kinds,
+    world,
+)
+from tests.tables import Row
 
 LEGACY = {"fetcher": "legacy"}
 
@@ -14,6 +25,12 @@ LEGACY = {"fetcher": "legacy"}
 def _fails(error: str, fetcher: str = "Replica", **more: object) -> dict[str, object]:
     spec = {"broker": 3, "topic": "t", "partition": 0, "error": error, "fetcher": fetcher}
     return fault("partition_error", 10000, **spec, **more)
+
+
+@in_worlds
+def test_world(row: Row) -> None:
+    """What a fault of a follower does, and what counts."""
+    hold(row)
 
 
 @pytest.mark.parametrize("fetcher", ["Replica", "ReplicaAlterLogDirs"])
@@ -54,50 +71,11 @@ def test_a_legacy_fetcher_forgets_a_fenced_partition() -> None:
     assert [e["partition"] for e in result.events if e["kind"] == "isr_shrink"] == [0]
 
 
-def test_corrupt_batches_in_a_window_delay_until_its_end() -> None:
-    """Out within 1.5 lag, back at most one back-off after the window."""
-    result = world(_fails("corrupt_record", duration_ms=10000))
-    assert 14000 < at(result, "isr_shrink") < 16100
-    assert 20000 < at(result, "isr_expand") < 21200
-
-
-def test_a_delayed_partition_is_overdue_no_longer_once_it_appends_again() -> None:
-    """A single corrupt batch, healed a back-off later, adds no detection delay for ever."""
-    assert world(_fails("corrupt_record")).outcome["detection_delay_ms"] == 0
-
-
 def test_a_failure_in_the_warm_up_counts_only_if_it_lasts() -> None:
     """Maxima are those after the warm-up."""
     healed = fault("preferred_election", 15000, topic="t", partition=0, leader=2)
     assert world(_fails("storage"), warmup_ms=20000).outcome["failed_partitions_max"] == 1
     assert world(_fails("storage"), healed, warmup_ms=20000).outcome["failed_partitions_max"] == 0
-
-
-def test_stop_replica_lasts_until_the_next_leader_epoch() -> None:
-    """Out after the lag, back after the election at 30 s; a failed partition is un-failed by it."""
-    stop = fault("stop_replica", 12000, broker=3, topic="t", partition=0)
-    moved = fault("preferred_election", 30000, topic="t", partition=0, leader=2)
-    result = world(_fails("storage"), stop, moved)
-    assert at(result, "partition_unfailed") == 12000
-    assert 30000 < at(result, "isr_expand") < 31100
-
-
-def test_a_preferred_election_needs_a_live_isr_member_that_does_not_lead() -> None:
-    """Dead, or leader already: nothing happens."""
-    result = world(
-        fault("crash", 5000, broker=3),
-        fault("preferred_election", 10000, topic="t", partition=0, leader=3),
-        fault("preferred_election", 12000, topic="t", partition=0, leader=1),
-    )
-    assert kinds(result) == ["broker_fenced", "controller_isr_remove"]
-
-
-def test_bootstrap_takes_the_replica_out_and_lets_it_catch_up() -> None:
-    """The controller removes it at once; it returns with its whole log copied."""
-    lacks = fault("bootstrap", 10000, broker=3, topic="t", partition=0, records=100000)
-    result = world(lacks)
-    assert happened(result)[0] == ("controller_isr_remove", 10000)
-    assert 10030 < at(result, "isr_expand") < 11000
 
 
 def test_a_leader_that_does_not_know_its_successor_is_no_follower_to_bootstrap() -> None:
@@ -106,12 +84,6 @@ def test_a_leader_that_does_not_know_its_successor_is_no_follower_to_bootstrap()
     lacks = fault("bootstrap", 15000, broker=1, topic="t", partition=0, records=1000)
     assert "leader_elected" in kinds(world(paused))
     assert world(paused, lacks).events == world(paused).events
-
-
-def test_a_burst_is_committed_to_its_last_batch() -> None:
-    """100000 batches at once: none is given up."""
-    burst = fault("produce_burst", 10000, topic="t", partition=0, records=100000)
-    assert world(burst, produce=()).outcome["batches_uncommitted"] == 0
 
 
 def test_a_standstill_counts_as_a_whole_once_it_is_long_enough() -> None:
@@ -125,16 +97,6 @@ def test_a_standstill_counts_as_a_whole_once_it_is_long_enough() -> None:
     )
     assert long.outcome["produce_unavailable_rate"] == pytest.approx(35 / 60, abs=0.001)
     assert short.outcome["produce_unavailable_rate"] == 0
-
-
-def test_latency_of_what_is_never_committed_runs_to_the_horizon() -> None:
-    """A hung configuration does not look best."""
-    calm = {"replica.lag.time.max.ms": 100000, "broker.session.timeout.ms": 100000}
-    result = world(
-        fault("pause", 25000, broker=3, duration_ms=35000), config=calm, produce=(ACKS_ALL,)
-    )
-    assert 34900 < result.outcome["commit_latency_max_ms"] <= 35000
-    assert result.outcome["batches_uncommitted"] >= 1
 
 
 def test_under_min_isr_has_a_begin_and_an_end() -> None:
@@ -197,23 +159,6 @@ class TestWithoutALivingLeader:
         """From its failure on, ten seconds before the process dies."""
         outcome = self.dies(18_000, fault("log_dir_failure", 40_000, broker=1, log_dir=0))
         assert 60_000 * outcome["leaderless_rate"] == pytest.approx(20_000, abs=100)
-
-
-def test_a_leaders_own_fault_makes_a_shrink_spurious() -> None:
-    """A stalled send on the leader: both healthy followers leave, both count."""
-    stall = fault("read_stall", 10000, broker=1, stage="send", duration_ms=20000)
-    result = world(stall)
-    assert result.outcome["isr_shrinks_per_partition_hour"] == 60
-    assert result.outcome["spurious_shrinks_per_partition_hour"] == 120
-
-
-def test_what_happens_in_the_warm_up_is_listed_and_not_counted() -> None:
-    """Events from 0 on, measures after the warm-up."""
-    cut = fault("link", 10000, from_=3, to=1, drop=True, both_ways=True, duration_ms=8000)
-    result = world(cut, warmup_ms=30000)
-    assert kinds(result) == ["isr_shrink", "isr_expand"]
-    assert result.outcome["isr_shrinks_per_partition_hour"] == 0
-    assert result.outcome["under_replicated_rate"] == 0
 
 
 def test_li_transfer_hands_over_instead_of_shrinking_below_the_minimum() -> None:

@@ -19,6 +19,7 @@ from isr_pipeline.simulation.shortcuts.pending import forget_pending
 from isr_pipeline.simulation.world import jit
 from isr_pipeline.simulation.world.jit import INTERNALS
 from isr_pipeline.simulation.world.tables import request_at, rules_in, world_in
+from tests.saying import finished
 from tests.simulation.test_pending import Fetching
 
 
@@ -79,13 +80,8 @@ def _run(*words: str, home: Path) -> subprocess.CompletedProcess[str]:
     """A process with kernels of its own: they are cached by their sources, whatever numba lacks."""
     others = ("NUMBA_CACHE_DIR", "SPARK_", "PYSPARK_")  # what tests before have set
     known = {name: value for name, value in os.environ.items() if not name.startswith(others)}
-    return subprocess.run(
-        [sys.executable, *words],
-        cwd=REPOSITORY,
-        env={**known, "ISR_PIPELINE_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        check=False,
+    return finished(
+        [sys.executable, *words], cwd=REPOSITORY, env={**known, "ISR_PIPELINE_HOME": str(home)}
     )
 
 

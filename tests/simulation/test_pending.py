@@ -9,10 +9,10 @@ import pytest
 
 from isr_pipeline.kafka import kip501
 from isr_pipeline.kafka.record import Follower
-from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.simulation.shortcuts import pending
 from isr_pipeline.simulation.world.tables import Request, request_at, rules_in, world_in
 from isr_pipeline.worlds.encoder import World, encode
+from tests.scenario import one_topic_scenario
 
 PARTITIONS = 4
 OFFSET = 7
@@ -38,23 +38,15 @@ class Fetching:
     """A world at rest in which one thread's fetch of all its partitions reaches the leader."""
 
     def __init__(self) -> None:
-        raw = {
-            "scenario_id": "pending",
-            "horizon_ms": 1000,
-            "warmup_ms": 0,
-            "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2]},
-            "config": {"follower.fetch.pending.reads.insync.enable": True},
-            "rules": {"kip501": "s1-doc"},
-            "topics": [
-                {
-                    "name": "t",
-                    "partitions": 2 * PARTITIONS,
-                    "replication_factor": 2,
-                    "produce": {"records_per_s": 1, "records_per_batch": 1, "acks": 1},
-                }
-            ],
-        }
-        self.world: World = encode(parse_scenario(raw, "pending"))
+        produce = {"records_per_s": 1, "records_per_batch": 1, "acks": 1}
+        scenario = one_topic_scenario(
+            {"partitions": 2 * PARTITIONS, "replication_factor": 2, "produce": produce},
+            cluster={"brokers": [1, 2]},
+            horizon_ms=1000,
+            config={"follower.fetch.pending.reads.insync.enable": True},
+            rules={"kip501": "s1-doc"},
+        )
+        self.world: World = encode(scenario)
         self.thread = self.world.header.threads
         self.thread.validated_at = self.world.header.rare_events
         self.fetch = self.request(0)

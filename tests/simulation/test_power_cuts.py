@@ -9,7 +9,8 @@ import pytest
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.worlds.run import Result
-from tests.simulation.worlds import ACKS_ALL, at, fault, happened, world
+from tests.simulation.worlds import ACKS_ALL, at, fault, happened, hold, in_worlds, world
+from tests.tables import Row, from_table
 
 ALL = (1, 2, 3)
 MIN_ISR_2 = {"min.insync.replicas": 2}
@@ -26,6 +27,12 @@ def power_cut(*brokers: int, lost: str = "tail", **fields: Any) -> dict[str, Any
 def acknowledged(*faults: dict[str, Any], **more: Any) -> Result:
     """The same world with producers that ask for all acknowledgements, 20 records a second."""
     return world(*faults, produce=(ACKS_ALL,), **more)
+
+
+@in_worlds
+def test_world(row: Row) -> None:
+    """What is lost, and who is back."""
+    hold(row, produce=(ACKS_ALL,))
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
@@ -45,24 +52,6 @@ def test_a_power_cut_of_all_loses_what_nobody_had_flushed(min_isr: int) -> None:
     """No setting helps: all of them die with the same page caches."""
     result = acknowledged(power_cut(*ALL, flush_ms=5000), config={"min.insync.replicas": min_isr})
     assert 0 < result.outcome["records_lost"] <= 100
-
-
-def test_what_is_flushed_at_once_is_not_lost() -> None:
-    """A flush a millisecond before the power cut, at most."""
-    result = acknowledged(power_cut(*ALL, flush_ms=1))
-    assert result.outcome["records_lost"] <= 1
-
-
-def test_a_kill_loses_nothing() -> None:
-    """The page cache belongs to the operating system."""
-    result = acknowledged(fault("crash", 20000, power_domain=[1, 2, 3], restart_after_ms=20000))
-    assert result.outcome["records_lost"] == 0
-
-
-def test_records_are_gone_when_the_last_log_that_had_them_is() -> None:
-    """Not only when another leader is elected: here nobody comes back."""
-    result = acknowledged(power_cut(1, restart_after_ms=None), replicas=(1,))
-    assert at(result, "records_lost") == 20000
 
 
 def test_a_dead_disk_of_the_only_replica_takes_all_its_records() -> None:
@@ -91,45 +80,6 @@ def test_an_empty_disk_of_a_follower_costs_a_copy() -> None:
     result = acknowledged(power_cut(3, lost="all"))
     assert result.outcome["records_lost"] == 0
     assert [kind for kind, t_ms in happened(result, "isr_expand") if t_ms > 40000] == ["isr_expand"]
-
-
-@pytest.mark.parametrize("release", ["3.7+", "4.0"])
-def test_the_last_member_with_an_empty_disk_takes_the_others_along(release: str) -> None:
-    """KAFKA-15495: alone in the ISR it leads again, and they truncate to nothing."""
-    slow = [fault("pause", 10000, broker=b, duration_ms=12000) for b in (2, 3)]
-    result = acknowledged(
-        *slow, fault("crash", 18000, broker=1, lost="all", restart_after_ms=15000), release=release
-    )
-    assert happened(result, "unclean_election") == []
-    assert result.outcome["records_lost"] == pytest.approx(360, abs=5)
-
-
-def test_with_elr_and_min_isr_2_the_others_lead() -> None:
-    """They left an ISR under min ISR, and stopped in no unclean way."""
-    slow = [fault("pause", 10000, broker=b, duration_ms=12000) for b in (2, 3)]
-    result = acknowledged(
-        *slow,
-        fault("crash", 18000, broker=1, lost="all", restart_after_ms=15000),
-        config={**MIN_ISR_2, **ELR},
-    )
-    assert result.outcome["records_lost"] == 0
-
-
-@pytest.mark.parametrize(("controller", "back"), [("kraft", 0), ("zookeeper", 1)])
-def test_an_unformatted_disk_keeps_a_broker_of_kraft_down(controller: str, back: int) -> None:
-    """ZooKeeper's writes meta.properties anew."""
-    result = acknowledged(
-        power_cut(3, lost="all", reformatted=False), release="3.7+", controller=controller
-    )
-    assert len(happened(result, "broker_unfenced")) == back
-
-
-@pytest.mark.parametrize("controller", ["kraft", "zookeeper"])
-def test_an_orderly_stop_flushes(controller: str) -> None:
-    """Who stopped in order before the power was cut loses nothing."""
-    stop = fault("controlled_restart", 15000, broker=1, downtime_ms=30000)
-    result = acknowledged(stop, power_cut(1), replicas=(1,), controller=controller)
-    assert result.outcome["records_lost"] == 0
 
 
 def test_two_power_cuts_of_one_broker_lose_twice() -> None:
@@ -178,17 +128,7 @@ def test_brokers_do_not_lose_together_by_chance() -> None:
         acknowledged(*(fault("crash", 20000, broker=b, lost="tail") for b in (1, 2)))
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({}, r"broker: missing; allowed: the id of a broker, or rack or power_domain"),
-        ({"rack": "z"}, r"rack: z; allowed: nothing: no broker has a rack"),
-        ({"power_domain": [1, 9]}, r"power_domain\[1\]: 9; allowed: 1, 2, 3"),
-        ({"broker": 3, "power_domain": [1, 2]}, r"broker: 3; allowed: 1, 2 \(the power_domain\)"),
-        ({"broker": 3, "lost": "half"}, r"lost: half; allowed: nothing, tail, all"),
-        ({"rack": "a", "power_domain": [1]}, r"power_domain: \[1\]; allowed: either"),
-    ],
-)
+@from_table
 def test_a_crash_says_who_dies(fields: dict[str, Any], message: str) -> None:
     """One line, with what is allowed."""
     with pytest.raises(InputError, match=message):
@@ -204,14 +144,6 @@ def test_a_node_of_both_roles_takes_its_controller_along() -> None:
     node = acknowledged(fault("node_death", 20000, broker=1, controller_ms=2500))
     assert 22500 <= at(alone, "broker_fenced") <= 23375
     assert 25500 <= at(node, "broker_fenced") <= 25875
-
-
-def test_a_node_may_lose_its_log_as_well() -> None:
-    """It is a crash besides."""
-    result = acknowledged(
-        fault("node_death", 20000, broker=1, lost="all", restart_after_ms=10000), replicas=(1,)
-    )
-    assert result.outcome["records_lost"] == pytest.approx(400, abs=5)
 
 
 @pytest.mark.parametrize(("number", "refused_ms"), [("4.0.0", 3000), ("4.1.0", 0)])

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from isr_pipeline.worlds.run import Result
-from tests.simulation.worlds import ACKS_1, ACKS_ALL, at, fault, happened, world
+from tests.simulation.worlds import ACKS_1, ACKS_ALL, at, fault, happened, hold, in_worlds, world
+from tests.tables import Row
 
 HORIZON_MS = 60_000
 CALM = {"replica.lag.time.max.ms": 100_000, "broker.session.timeout.ms": 100_000}
@@ -29,15 +30,14 @@ def ms_of(result: Result, rate: str) -> float:
     return float(result.outcome[rate]) * HORIZON_MS
 
 
+@in_worlds
+def test_world(row: Row) -> None:
+    """What one replica alone acknowledges, and for how long readers wait."""
+    hold(row)
+
+
 class TestOneReplica:
     """Records that only the leader has when they are acknowledged, and the time of it."""
-
-    def test_what_a_leader_acknowledges_alone(self) -> None:
-        """5 s of produce while both followers are out of the ISR: all 100 records."""
-        stream = for_a_while(ACKS_ALL, 20_000, 5_000)
-        result = world(*BOTH_DIE, produce=(stream,))
-        assert result.outcome["records_acked"] == 100
-        assert result.outcome["records_acked_by_one_replica"] == 100
 
     def test_time_from_the_last_removal_to_the_first_return(self) -> None:
         """As the events tell it."""
@@ -48,47 +48,12 @@ class TestOneReplica:
         assert removed < 20_000
         assert returned > 35_000
 
-    def test_nothing_where_min_isr_asks_for_two(self) -> None:
-        """Produce is refused then."""
-        stream = for_a_while(ACKS_ALL, 20_000, 5_000)
-        result = world(*BOTH_DIE, config={"min.insync.replicas": 2}, produce=(stream,))
-        assert result.outcome["records_acked"] == 0
-        assert result.outcome["records_acked_by_one_replica"] == 0
-        assert result.outcome["one_replica_rate"] == 0
-
-    def test_a_follower_that_lives_holds_them(self) -> None:
-        """Of three one is left beside the leader."""
-        stream = for_a_while(ACKS_ALL, 20_000, 5_000)
-        result = world(BOTH_DIE[0], produce=(stream,))
-        assert result.outcome["records_acked"] == 100
-        assert result.outcome["records_acked_by_one_replica"] == 0
-        assert result.outcome["one_replica_rate"] == 0
-
     def test_records_that_waited_for_the_removal(self) -> None:
         """Appended while the dead were in the ISR, acknowledged when they leave: by one as well."""
         stream = for_a_while(ACKS_ALL, 10_500, 500)
         result = world(*BOTH_DIE, produce=(stream,))
         assert happened(result, "controller_isr_remove")[0][1] > 12_000
         assert result.outcome["records_acked_by_one_replica"] == 10
-
-    def test_a_partition_of_one_replica(self) -> None:
-        """Always: the loss of one log loses the records, as where the others left."""
-        stream = for_a_while(ACKS_ALL, 20_000, 5_000)
-        result = world(produce=(stream,), replicas=(1,))
-        assert result.outcome["records_acked_by_one_replica"] == 100
-        assert result.outcome["one_replica_rate"] == 1
-
-    def test_acks_1_promises_nothing(self) -> None:
-        """Only acks=all counts."""
-        result = world(produce=(for_a_while(ACKS_1, 20_000, 5_000),), replicas=(1,))
-        assert result.outcome["records_acked_by_one_replica"] == 0
-
-    def test_a_paused_leader_takes_nothing(self) -> None:
-        """The time is that in which produce is taken."""
-        result = world(
-            fault("pause", 20_000, broker=1, duration_ms=8_000), replicas=(1,), config=CALM
-        )
-        assert ms_of(result, "one_replica_rate") == pytest.approx(52_000)
 
     def test_other_records_at_these_offsets_are_not_these(self) -> None:
         """The dead leader's log is longer, by a tail that its successor never had."""
@@ -145,14 +110,6 @@ class TestReaders:
         assert least < waited < most
         assert waited == pytest.approx(result.outcome["commit_latency_max_ms"])
 
-    def test_without_records_nobody_waits(self) -> None:
-        """The mark is frozen at the log's end."""
-        early = for_a_while(ACKS_1, 0, 5_000)
-        few = {"min.insync.replicas": 2}
-        result = world(*BOTH_DIE, config=few, produce=(early,))
-        assert result.outcome["under_min_isr_rate"] > 0.3
-        assert result.outcome["readers_wait_rate"] == 0
-
     @pytest.mark.parametrize(("pause_ms", "counts"), [(950, False), (1_100, True)])
     def test_from_one_second_on_a_standstill_counts_as_a_whole(
         self, pause_ms: float, counts: bool
@@ -170,12 +127,6 @@ class TestReaders:
         assert ms_of(result, "readers_wait_rate") == pytest.approx(stood)
         assert stood > 34_900
 
-    def test_what_lies_in_the_warm_up_does_not_count(self) -> None:
-        """A standstill from 10 to 35 s, 20 s of it warm-up: 15 s of 40."""
-        pause = fault("pause", 10_000, broker=3, duration_ms=25_000)
-        result = world(pause, config=CALM, warmup_ms=20_000)
-        assert result.outcome["readers_wait_rate"] == pytest.approx(15 / 40, abs=0.001)
-
     def test_time_without_a_live_leader_is_another_matter(self) -> None:
         """A paused leader's 8 s are taken out of a standstill that goes on around them."""
         result = world(
@@ -186,16 +137,6 @@ class TestReaders:
         stood = result.outcome["commit_latency_max_ms"]
         assert stood > 19_900
         assert ms_of(result, "readers_wait_rate") == pytest.approx(stood - 8_000)
-
-    def test_a_dead_leader_makes_no_short_standstill_long(self) -> None:
-        """Of 8.3 s with a batch above the mark the leader is paused for 8: 0.3 s are no wait."""
-        result = world(
-            fault("link", 14_900, from_=3, to=1, drop=True, both_ways=True, duration_ms=8_300),
-            fault("pause", 15_000, broker=1, duration_ms=8_000),
-            config=CALM,
-        )
-        assert result.outcome["commit_latency_max_ms"] > 8_200
-        assert result.outcome["readers_wait_rate"] == 0
 
 
 def slow_round_trip(**more: Any) -> Result:

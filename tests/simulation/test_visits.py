@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
+from tests.saying import finished
 from tests.simulation.visit_both_ways import ENOUGH
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -14,13 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_a_passed_partition_is_as_if_visited() -> None:
     """Whatever leaders know of followers, passing over leaves the world that visits leave."""
-    finished = subprocess.run(
+    done = finished(
         [sys.executable, "-m", "tests.simulation.visit_both_ways"],
         cwd=ROOT,
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
-    assert finished.returncode == 0, finished.stderr
-    assert finished.stdout.count(str(ENOUGH)) == 2, finished.stdout
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(str(ENOUGH)) == 2, done.stdout

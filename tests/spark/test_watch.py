@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from isr_pipeline.base.errors import InputError
 from isr_pipeline.night.spark.spark_errors import only_a_person_mends
 from isr_pipeline.night.spark.spark_watch import WAIT, Waiting, wait_s
+from tests.saying import refused
 from tests.spark.cluster import Cluster
 
 if TYPE_CHECKING:
@@ -99,9 +99,7 @@ class TestSetting:
     def test_refused(self, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """One line names the variable and the range."""
         monkeypatch.setenv(WAIT, text)
-        with pytest.raises(InputError) as refused:
-            wait_s()
-        assert str(refused.value) == f"{WAIT}: {text}; allowed: seconds, 1 to 86400"
+        assert refused(wait_s) == f"{WAIT}: {text}; allowed: seconds, 1 to 86400"
 
     def test_default(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """As long as Spark waits for an executor that says nothing."""

@@ -11,6 +11,7 @@ import pytest
 from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.night.spark import shipping, spark_workers
 from isr_pipeline.night.spark.spark_workers import ask_workers, told
+from tests.saying import refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,9 +31,7 @@ class TestAsked:
 
     def test_tables_cannot_be_written(self, spark: SparkSession, tmp_path: Path) -> None:
         """The folder, the reason and the worker's user are named."""
-        with pytest.raises(Refused) as refused:
-            ask_workers(spark, f"{tmp_path}/none")
-        assert str(refused.value).endswith(
+        assert refused(lambda: ask_workers(spark, f"{tmp_path}/none"), Refused).endswith(
             f"cannot write the tables: {tmp_path}/none: no such file or directory; "
             "allowed: a folder that driver and workers share and both may write"
         )

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -21,6 +20,7 @@ from isr_pipeline.tables.schemas import SCHEMAS
 from isr_pipeline.tables.validation.data_docs import CHECKED_TABLES
 from isr_pipeline.tables.validation.run import DataRefused, broken_of, check, load_suite
 from isr_pipeline.worlds.columns import ADDED
+from tests.tables import from_table, table_of
 from tests.validation import tables
 from tests.validation.tables import NIGHT, SCENARIOS, tiny_plan
 
@@ -34,144 +34,6 @@ Corruption = dict[str, Any]
 
 SECOND = 1_000_000
 """In microseconds."""
-
-# What is written into one row of one configuration, and the expectations that it must break.
-OUTCOME_CORRUPTIONS: dict[str, tuple[Corruption, set[str]]] = {
-    "stratum": ({"stratum": "other"}, {"scenario_unlike_panel"}),
-    "weight": ({"weight": 3.0}, {"scenario_unlike_panel"}),
-    "name": ({"config_name": "else"}, {"name_unlike_plan"}),
-    "scenario": (
-        {"scenario_id": "regression-77777"},
-        {"pair_unplanned", "scenario_unlike_panel", "name_unlike_plan"},
-    ),
-    "twice": ({"scenario_id": "regression-00000"}, {"pairs_twice"}),
-    "failed": ({"failed": 2}, {"failed_not_0_or_1", "failed_with_values"}),
-    "failed-with-values": ({"failed": 1}, {"failed_with_values"}),
-    "null": ({"records_lost": None}, {"values_missing", "more_lost_than_acked"}),
-    "nan": ({"detection_delay_ms": np.nan}, {"values_missing"}),
-    "negative": ({"detection_delay_ms": -1.0}, {"values_missing"}),
-    "infinite": ({"detection_delay_ms": np.inf}, {"number_not_finite"}),
-    "share": ({"produce_unavailable_us": 5_400 * SECOND}, {"share_outside_0_1"}),
-    "any-offline": ({"any_offline": 1}, {"any_offline_unlike_time"}),
-    "any-leaderless": ({"any_leaderless": 1}, {"any_leaderless_unlike_time"}),
-    "under-replicated": (
-        {
-            "leaderless_us": 2_160 * SECOND,
-            "any_leaderless": 1,
-            "offline_us": 2_160 * SECOND,
-            "any_offline": 1,
-            "under_replicated_us": 2_160 * SECOND,
-            "produce_unavailable_us": 2_160 * SECOND,
-        },
-        {"under_replicated_while_offline"},
-    ),
-    "under-min-isr": (
-        {"under_min_isr_us": 900 * SECOND, "produce_unavailable_us": 900 * SECOND},
-        {"under_min_isr_above_under_replicated"},
-    ),
-    "available": (
-        {"leaderless_us": 1_800 * SECOND, "any_leaderless": 1},
-        {"available_while_offline"},
-    ),
-    "offline-and-led": (
-        {"offline_us": 900 * SECOND, "any_offline": 1},
-        {"available_while_offline"},
-    ),
-    "led-under-min-isr": (
-        {"led_under_min_isr_us": 900 * SECOND},
-        {"under_min_isr_above_under_replicated"},
-    ),
-    "latency": ({"commit_latency_p50_ms": 8.5}, {"latencies_out_of_order"}),
-    "flaps": ({"isr_flaps": 3}, {"more_flaps_than_returns"}),
-    "spurious": ({"isr_shrinks": 0, "spurious_shrinks": 1}, {"spurious_without_shrink"}),
-    "lost": ({"records_lost": 1001}, {"more_lost_than_acked"}),
-    "acked-by-one": (
-        {"records_acked_by_one_replica": 1001},
-        {"more_acked_by_one_than_acked"},
-    ),
-    "produce-latency": (
-        {"produce_latency_acks_all_p50_ms": 8.5},
-        {"latencies_out_of_order"},
-    ),
-    "failed-partitions": (
-        {"failed_partition_us": 1_800 * SECOND},
-        {"failed_partitions_unlike_time"},
-    ),
-    "untracked": (
-        {"untracked_partition_us": 1_800 * SECOND},
-        {"untracked_without_dead_thread"},
-    ),
-    "exposure": ({"exposure_us": 3_601 * SECOND}, {"exposure_unlike_scenario"}),
-    "time": ({"simulated_ms": 0.0}, {"time_amiss", "latencies_out_of_order"}),
-}
-
-# What is written into the row of a metric (of the whole panel) in the summary.
-SUMMARY_CORRUPTIONS: dict[str, tuple[str, Corruption, set[str]]] = {
-    "unit": ("any_offline", {"unit": "%"}, {"metric_unknown"}),
-    "stratum": (
-        "detection_delay_ms",
-        {"stratum": "none"},
-        {"metric_unknown", "scenarios_unlike_panel", "total_unlike_outcomes"}
-        | {"value_unlike_outcomes"},
-    ),
-    "twice": (
-        "any_offline",
-        {"stratum": "calm"},
-        {"rows_twice", "scenarios_unlike_panel", "total_unlike_outcomes", "value_unlike_outcomes"},
-    ),
-    "count": ("any_offline", {"scenarios": 5}, {"scenarios_unlike_panel"}),
-    "weight": ("any_offline", {"weight": 5.0}, {"scenarios_unlike_panel"}),
-    "missing": (
-        "detection_delay_ms",
-        {"value": None},
-        {"value_missing", "value_unlike_outcomes"},
-    ),
-    "share": (
-        "offline_partition_rate",
-        {"value": 1.5, "high": 2.0},
-        {"value_negative", "value_unlike_outcomes"},
-    ),
-    "share-of-replicas": (
-        "failed_partition_rate",
-        {"value": 1.5, "high": 2.0},
-        {"value_unlike_outcomes"},
-    ),
-    "interval": ("commit_latency_p99_ms", {"low": 9.0, "high": 8.0}, {"interval_turned"}),
-    "exact": ("any_offline", {"low": 0.9999, "high": 1.0}, {"value_outside_exact_interval"}),
-    "total": ("records_acked", {"total": 1.0}, {"total_unlike_outcomes"}),
-    "value": ("records_acked", {"value": 1.0}, {"value_unlike_outcomes"}),
-    "ratio": ("records_acked", {"ratio": None}, {"ratio_without_reference"}),
-}
-
-SCENARIO_CORRUPTIONS: dict[str, tuple[Corruption, set[str]]] = {
-    "twice": ({"scenario_id": "regression-00000"}, {"ids_twice", "id_unlike_scenario"}),
-    "index": ({"index": 9}, {"index_unplanned"}),
-    "place": ({"index": 1}, {"indexes_twice"}),
-    "panel": (
-        {"panel": "another"},
-        {"panel_unplanned", "index_unplanned", "weights_amiss"},
-    ),
-    "id": ({"scenario_id": ""}, {"id_empty", "id_unlike_scenario"}),
-    "stratum": ({"stratum": ""}, {"stratum_empty"}),
-    "weight": (
-        {"weight": -1.0},
-        {"weight_not_positive", "weight_unlike_pattern"} | {"weights_amiss"},
-    ),
-    "weights": ({"weight": 0.6}, {"weight_unlike_pattern", "weights_amiss"}),
-    "cost": ({"expected_cost": 0.0}, {"cost_not_positive"}),
-    "content": (
-        {"scenario_json": '{"scenario_id":"x"}'},
-        {"id_unlike_scenario", "faults_unlike_scenario", "fault_past_horizon"},
-    ),
-    "kinds": ({"fault_kinds": "crash"}, {"faults_unlike_scenario"}),
-    "late": (
-        {
-            "scenario_json": '{"scenario_id": "regression-00004", "horizon_ms": 60000, '
-            '"faults": [{"kind": "pause", "start_ms": 60001.0}]}'
-        },
-        {"fault_past_horizon"},
-    ),
-}
 
 
 @pytest.fixture
@@ -264,45 +126,41 @@ class TestOlderBaseline:
 class TestCorruptedRows:
     """One wrong row: it breaks what it should and nothing else."""
 
-    @pytest.mark.parametrize("name", OUTCOME_CORRUPTIONS)
-    def test_outcomes(self, night: Plan, name: str) -> None:
+    @from_table
+    def test_outcomes(self, night: Plan, corruption: Corruption, expected: list[str]) -> None:
         """Every rule about outcomes catches its corruption."""
         found = tables.outcomes(night)
-        corruption, expected = OUTCOME_CORRUPTIONS[name]
         # The fourth scenario is a calm one: nothing else is above zero.
         put(found, 9, corruption)
         tables.write("outcomes", found, night)
-        assert broken("outcomes", night) == expected
+        assert broken("outcomes", night) == set(expected)
 
-    @pytest.mark.parametrize("name", SUMMARY_CORRUPTIONS)
-    def test_summary(self, night: Plan, name: str) -> None:
+    @from_table
+    def test_summary(
+        self, night: Plan, metric: str, corruption: Corruption, expected: list[str]
+    ) -> None:
         """Every rule about the summary catches its corruption."""
         rows = tables.summary(tables.outcomes(night))
-        metric, corruption, expected = SUMMARY_CORRUPTIONS[name]
         inside = (rows["config_name"] == "faster") & (rows["metric"] == metric)
         put(rows, int(rows.index[inside & (rows["stratum"] == "all")][0]), corruption)
         tables.write("summary", rows, night)
-        assert broken("summary", night) == expected
+        assert broken("summary", night) == set(expected)
 
-    @pytest.mark.parametrize("name", SCENARIO_CORRUPTIONS)
-    def test_scenarios(self, night: Plan, name: str) -> None:
+    @from_table
+    def test_scenarios(self, night: Plan, corruption: Corruption, expected: list[str]) -> None:
         """Every rule about scenarios catches its corruption; all change the panel's digest."""
         drawn = tables.scenarios()
-        corruption, expected = SCENARIO_CORRUPTIONS[name]
         put(drawn, 4, corruption)
         tables.write("scenarios", drawn, night)
-        assert broken("scenarios", night) - {"digest"} == expected
+        assert broken("scenarios", night) - {"digest"} == set(expected)
 
     def test_every_rule_is_broken_by_some(self) -> None:
         """No rule of a suite is without a corruption, or a test below, that breaks it."""
         below = {"rows", "digest", "number_not_finite"}
-        caught = set().union(
-            below,
-            *(expected for _, expected in OUTCOME_CORRUPTIONS.values()),
-            *(expected for _, _, expected in SUMMARY_CORRUPTIONS.values()),
-            *(expected for _, expected in SCENARIO_CORRUPTIONS.values()),
-        )
-        rules = {one["meta"]["name"] for table in CHECKED_TABLES for one in load_suite(table)}
+        tests = [f"TestCorruptedRows.test_{checked}" for checked in CHECKED_TABLES]
+        corrupted = [row for test in tests for row in table_of(__file__, test)]
+        caught = below.union(*(row["expected"] for row in corrupted))
+        rules = {one["meta"]["name"] for checked in CHECKED_TABLES for one in load_suite(checked)}
         assert {name for name in rules - caught if not name.endswith("_null")} == set()
 
     @pytest.mark.parametrize("table", CHECKED_TABLES)

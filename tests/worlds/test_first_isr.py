@@ -10,29 +10,19 @@ from isr_pipeline.base.errors import BudgetSpent, InputError
 from isr_pipeline.scenarios.model import canonical_json, parse_scenario, scenario_from_json
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import Result, run
+from tests.saying import refused
+from tests.scenario import one_topic
 from tests.simulation.random_scenarios import FromSeed
 from tests.simulation.test_cycles import BUDGET, differences, repeating
+from tests.tables import from_table
 from tests.worlds.checks import checked_run
 
 
 def scenario_with(topic: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Give three brokers and a partition of 100 records a second, 500 bytes each."""
-    return {
-        "scenario_id": "standing",
-        "horizon_ms": 30_000,
-        "warmup_ms": 0,
-        "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]},
-        "topics": [
-            {
-                "name": "t",
-                "assignment": {"0": [1, 2, 3]},
-                "produce": [{"records_per_s": 100, "records_per_batch": 1, "record_bytes": 500}],
-                **topic,
-            }
-        ],
-        "service": {"client_requests_per_s": 0},
-        **more,
-    }
+    produce = [{"records_per_s": 100, "records_per_batch": 1, "record_bytes": 500}]
+    topic = {"assignment": {"0": [1, 2, 3]}, "produce": produce, **topic}
+    return one_topic(topic, horizon_ms=30_000, service={"client_requests_per_s": 0}, **more)
 
 
 def events_of(topic: dict[str, Any], **more: Any) -> Result:
@@ -137,17 +127,8 @@ def test_a_line_of_a_panel_keeps_it() -> None:
     assert run(again).outcome == run(scenario).outcome
 
 
-@pytest.mark.parametrize(
-    ("behind", "line"),
-    [
-        ({"0": {"1": 5}}, "0.1: leads it; allowed: 2, 3 (replicas of t-0 that do not lead it)"),
-        ({"0": {"9": 5}}, "0.9: no replica; allowed: 2, 3 (replicas of t-0 that do not lead it)"),
-        ({"4": {"2": 5}}, "4: unknown partition; allowed: 0"),
-        ({"0": {"2": -1}}, "0.2: -1; allowed: a whole number of records 0..1000000000"),
-    ],
-)
+@from_table
 def test_refused(behind: dict[str, Any], line: str) -> None:
     """One line: where, what was given, what is allowed."""
-    with pytest.raises(InputError) as refused:
-        parse_scenario(scenario_with({"behind": behind}), "F")
-    assert str(refused.value) == f"F: topics[0].behind.{line}"
+    said = refused(lambda: parse_scenario(scenario_with({"behind": behind}), "F"))
+    assert said == f"F: topics[0].behind.{line}"

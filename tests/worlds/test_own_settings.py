@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import pytest
 
 from isr_pipeline.base.errors import BudgetSpent, InputError
 from isr_pipeline.kafka.broker_config import KEYS
@@ -20,65 +19,31 @@ from isr_pipeline.scenarios.model import (
 from isr_pipeline.simulation.world.columns import table_of
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import run
+from tests.saying import refused
+from tests.scenario import one_topic
 from tests.simulation.random_scenarios import FromSeed
 from tests.simulation.test_cycles import BUDGET, differences, repeating
+from tests.tables import data_of, from_table
 from tests.worlds.checks import checked_run
 
-OWN_KEYS = {
-    "replica.lag.time.max.ms": (2000, 3500),
-    "replica.lag.max.messages": (3, 50),
-    "replica.fetch.wait.max.ms": (0, 90, 500),
-    "replica.fetch.min.bytes": (1, 4000),
-    "replica.fetch.max.bytes": (300, 1048576),
-    "replica.fetch.response.max.bytes": (700, 10485760),
-    "replica.fetch.backoff.ms": (0, 70, 1000),
-    "num.replica.fetchers": (1, 2, 3),
-    "replica.socket.timeout.ms": (900, 30000),
-    "num.io.threads": (1, 2, 8),
-    "num.network.threads": (1, 3),
-    "queued.max.requests": (1, 500),
-    "zookeeper.session.timeout.ms": (900, 4000),
-    "broker.heartbeat.interval.ms": (150, 500),
-}
-TIMES = {
-    "handler_read_us": (0, 700),
-    "produce_us": (20, 900),
-    "send_us": (50, 800),
-    "append_us": (10, 2500),
-    "client_requests_per_s": (0, 10, 50),
-    "client_request_us": (100, 4000),
-}
+OWN_KEYS: dict[str, list[Any]] = data_of(__file__, "OWN_KEYS")
+TIMES: dict[str, list[int]] = data_of(__file__, "TIMES")
 
 
 def three_brokers(**more: Any) -> dict[str, Any]:
     """Give three brokers that lead a partition each; no other clients, ticks at known times."""
-    cluster = {
-        "release": "3.7+",
-        "controller": "kraft",
-        "brokers": [1, 2, 3],
-        "isr_expiration_phase_ms": {"1": 1000, "2": 1000, "3": 1000},
-        **more.pop("cluster", {}),
-    }
-    return {
-        "scenario_id": "own",
-        "horizon_ms": 40_000,
-        "warmup_ms": 0,
-        "cluster": cluster,
-        "topics": [
-            {
-                "name": "t",
-                "assignment": {"0": [1, 2, 3], "1": [2, 3, 1]},
-                "produce": [{"records_per_s": 100, "records_per_batch": 1, "acks": "all"}],
-            }
-        ],
-        "config": {
-            "replica.lag.time.max.ms": 10_000,
-            "broker.session.timeout.ms": 60_000,
-            **more.pop("config", {}),
+    phases = {"isr_expiration_phase_ms": {"1": 1000, "2": 1000, "3": 1000}}
+    config = {"replica.lag.time.max.ms": 10_000, "broker.session.timeout.ms": 60_000}
+    return one_topic(
+        {
+            "assignment": {"0": [1, 2, 3], "1": [2, 3, 1]},
+            "produce": [{"records_per_s": 100, "records_per_batch": 1, "acks": "all"}],
         },
-        "service": {"client_requests_per_s": 0},
-        **more,
-    }
+        cluster=phases | more.pop("cluster", {}),
+        config=config | more.pop("config", {}),
+        service={"client_requests_per_s": 0},
+        **{"horizon_ms": 40_000, **more},
+    )
 
 
 def read(**more: Any) -> Scenario:
@@ -88,12 +53,7 @@ def read(**more: Any) -> Scenario:
 
 def pause(broker: int, start_ms: float = 10_000, duration_ms: float = 25_000) -> dict[str, Any]:
     """Stop a broker's process for a while."""
-    return {
-        "kind": "pause",
-        "broker": broker,
-        "start_ms": start_ms,
-        "duration_ms": duration_ms,
-    }
+    return {"kind": "pause", "broker": broker, "start_ms": start_ms, "duration_ms": duration_ms}
 
 
 def test_every_key_is_a_brokers_own_or_says_why_not() -> None:
@@ -277,39 +237,7 @@ class TestRandom:
         assert run(again).outcome == run(scenario).outcome
 
 
-ALIKE = "allowed: nothing: all brokers have one value, under config"
-REFUSED = [
-    (
-        {"broker_settings": {"3": {"min.insync.replicas": 2}}},
-        f"broker_settings.3.min.insync.replicas: 2; {ALIKE} (topics have it, and the controller",
-    ),
-    (
-        {"broker_settings": {"3": {"broker.session.timeout.ms": 2}}},
-        f"broker_settings.3.broker.session.timeout.ms: 2; {ALIKE} (the controller reads it)",
-    ),
-    (
-        {"broker_settings": {"3": {"num.io.thread": 2}}},
-        "broker_settings.3.num.io.thread: unknown key; allowed: num.io.threads",
-    ),
-    (
-        {"broker_settings": {"3": {"num.io.threads": 0}}},
-        "broker_settings.3.num.io.threads: 0; allowed: a whole number 1..1024",
-    ),
-    ({"broker_settings": {"4": {}}}, "broker_settings.4: unknown broker; allowed: 1, 2, 3"),
-    (
-        {"broker_service": {"3": {"network_rtt_ms": 2}}},
-        "broker_service.3.network_rtt_ms: no service time of a single broker; allowed: handler_",
-    ),
-    (
-        {"broker_service": {"3": {"send_us": -1}}},
-        "broker_service.3.send_us: -1; allowed: ",
-    ),
-]
-
-
-@pytest.mark.parametrize(("cluster", "line"), REFUSED)
+@from_table
 def test_refused(cluster: dict[str, Any], line: str) -> None:
     """One line: where, what was given, what is allowed."""
-    with pytest.raises(InputError) as refused:
-        read(cluster=cluster)
-    assert str(refused.value).startswith(f"F: cluster.{line}")
+    assert refused(lambda: read(cluster=cluster)).startswith(f"F: cluster.{line}")

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from isr_pipeline.base.errors import InputError
-from isr_pipeline.scenarios.model import Scenario, parse_scenario
+from isr_pipeline.scenarios.model import Scenario
 from isr_pipeline.worlds.choices import choices_for
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import run
 from isr_pipeline.worlds.size import EVENT_BUDGET, LEDGERS_MAX, check_size, shape_of
+from tests.scenario import one_topic_scenario
 
 
 def cluster(
@@ -19,23 +20,12 @@ def cluster(
 ) -> Scenario:
     """So many partitions in turn over the brokers, a producer each, 4 fetchers."""
     rate = more.pop("records_per_s", 10)
-    return parse_scenario(
-        {
-            "scenario_id": "sized",
-            "horizon_ms": horizon_ms,
-            "warmup_ms": 0,
-            "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [*range(brokers)]},
-            "config": {"num.replica.fetchers": 4, **more},
-            "topics": [
-                {
-                    "name": "t",
-                    "partitions": partitions,
-                    "replication_factor": rf,
-                    "produce": {"records_per_s": rate, "records_per_batch": 1},
-                }
-            ],
-        },
-        "sized",
+    produce = {"records_per_s": rate, "records_per_batch": 1}
+    return one_topic_scenario(
+        {"partitions": partitions, "replication_factor": rf, "produce": produce},
+        cluster={"brokers": [*range(brokers)]},
+        horizon_ms=horizon_ms,
+        config={"num.replica.fetchers": 4, **more},
     )
 
 
