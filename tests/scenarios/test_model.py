@@ -190,10 +190,12 @@ class TestLibrary:
             load_scenario(path, [setting])
 
     def test_all_there(self) -> None:
-        """The proposals' own examples, and one for each phenomenon."""
+        """The proposals' own examples, one for each phenomenon, and operators' situations."""
         rows = [*range(1, 18), "3a", "3b", "3c", "10b"]
         wanted = {"kip-501-example", "blog-burst", "kafka-4485", "kip-461"}
-        assert {path.stem for path in LIBRARY_FILES} == wanted | {f"w{row}" for row in rows}
+        of_operators = {"broker-pauses", "leader-dies", "rolling-restart", "zone-cut-off"}
+        phenomena = {f"w{row}" for row in rows}
+        assert {path.stem for path in LIBRARY_FILES} == wanted | phenomena | of_operators
 
 
 @given(st.sampled_from(RELEASES), st.integers(2, 10**6))
