@@ -90,12 +90,6 @@ def _validated_fetches() -> None:
     _replace(dirty, is_validated=_never)
 
 
-def _deferred_pending_reads() -> None:
-    from isr_pipeline.simulation.shortcuts import pending
-
-    pending.DEFERRED_MAX = 0
-
-
 def _itself(_thread: Any, i: int) -> int:
     return i
 
@@ -259,7 +253,6 @@ SWITCHES: dict[str, Switch] = {
     "validated-fetches": Switch(
         "validated fetches, and the bits, which only they use", _validated_fetches
     ),
-    "deferred-pending-reads": Switch("deferred pending reads", _deferred_pending_reads),
     "weighted-leaves": Switch(
         "weighted leaves of the winner tree", _weighted_leaves, compiles=False
     ),

@@ -22,6 +22,7 @@ from isr_pipeline.simulation.leader import plan_read, raise_hw
 from isr_pipeline.simulation.log import truncation_offset
 from isr_pipeline.simulation.network import read_end
 from isr_pipeline.simulation.partition_lock import begin_locked_read, read_must_wait, release_read
+from isr_pipeline.simulation.pending_reads import forget_pending
 from isr_pipeline.simulation.purgatory import begin_completion, complete, satisfied
 from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import respond
@@ -35,7 +36,6 @@ from isr_pipeline.simulation.shortcuts.dirty import (
     unchanged_in,
     word_of,
 )
-from isr_pipeline.simulation.shortcuts.pending import flush_record, forget_pending
 from isr_pipeline.simulation.world.jit import cold, compiled, hot
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (
@@ -107,8 +107,6 @@ def _record_fetch(
     thread = handler.request.thread
     i = number_of(fetched, thread.fetched)
     mark_changed(thread, i)
-    if rules.kip501 == Kip501.S1_PR:
-        flush_record(thread, i)
     on_fetch(rules, record, offset, entry.read_at, entry.leader_end, now)
     rule_time = entry.read_at if rules.clock == Clock.FETCH_TIME else now
     bit = entry.bit

@@ -47,7 +47,6 @@ from isr_pipeline.simulation.world.states import (
     HandlerState,
     Mover,
     RequestError,
-    RequestKind,
     RequestState,
     Standing,
     ThreadState,
@@ -646,32 +645,6 @@ def _unchanged(world: World, rules: Rules, seen: Array, _: World) -> bool:
 
 
 @compiled
-def _owed(world: World, rules: Rules, seen: Array, _: World) -> bool:
-    """Only validated fetches defer pending reads, and only for ISR members."""
-    for number in range(world.request_count):
-        request = world.requests[number]
-        if request.kind != RequestKind.FETCH or request.pending <= 1:
-            continue
-        on_leader = request.state in (
-            RequestState.HANDLING,
-            RequestState.PURGATORY,
-            RequestState.COMPLETING,
-            RequestState.EXPIRING,
-            RequestState.EXPIRING_READ,
-        )
-        if not on_leader or not is_validated(world, request):
-            return False
-        fetched = request.thread.fetched
-        for i in range(request.thread.fetched_count):
-            if (request.pending >> 1 >> i) & 1:
-                entry = request.entries[i]
-                leader = fetched[i].leader
-                if entry.offset < 0 or (leader.isr & entry.bit) == 0:
-                    return False
-    return True
-
-
-@compiled
 def _validated(world: World, rules: Rules, seen: Array, _: World) -> bool:
     """A validated fetch would pass every check."""
     for i in range(world.thread_count):
@@ -767,7 +740,6 @@ OF_THE_WORLD = (
     (24, "a validated fetch would pass every check", _validated),
     (26, "a partition whose dirty bit is clear has nothing new for its follower", _nothing_missed),
     (27, "a partition marked unchanged needs nothing but times in the leader's record", _unchanged),
-    (28, "pending reads are deferred by validated fetches only, and for ISR members only", _owed),
 )
 """Of the world as a whole."""
 

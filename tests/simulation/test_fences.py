@@ -71,10 +71,7 @@ NOTED = {
             *("_completion_read", "expire_steps"),
         )
     },
-    **{
-        (name, "Rules.kip501"): ("maybe_shrink_isr", "note(world, Depends.EXPIRED)")
-        for name in ("_record_fetch", "_fetch_done")
-    },
+    ("_fetch_done", "Rules.kip501"): ("maybe_shrink_isr", "note(world, Depends.EXPIRED)"),
     **dict.fromkeys(
         (
             ("s2_alarm", "Rules.kip501"),

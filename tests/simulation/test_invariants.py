@@ -18,7 +18,7 @@ from isr_pipeline.base.errors import BudgetSpent
 from isr_pipeline.kafka.rows import Row
 from isr_pipeline.scenarios.model import Scenario
 from isr_pipeline.simulation.world import tables
-from isr_pipeline.simulation.world.states import HandlerState, RequestState, Standing
+from isr_pipeline.simulation.world.states import HandlerState, Standing
 from isr_pipeline.simulation.world.tables import (
     INF,
     NEVER,
@@ -218,11 +218,6 @@ def _not_unchanged(world: World) -> None:
     _unchanged(world)("last_fetch_leader_log_end_offset")
 
 
-def _deferred_by_nobody(world: World) -> None:
-    _, request = _validated(world)
-    request.pending = 0b11
-
-
 DAMAGES: dict[int, Callable[[World], None]] = {
     1: _set(header, "now", INF),
     2: _set(first_partition, "leader", 1),
@@ -248,7 +243,6 @@ DAMAGES: dict[int, Callable[[World], None]] = {
     25: _set(first_partition, "eligible", 0b011),
     26: _unheard("log_end_offset"),
     27: _not_unchanged,
-    28: _deferred_by_nobody,
 }
 
 
@@ -355,18 +349,6 @@ class TestNoticing:
         assert broken(world, seen) == 27
         header(world).words.dirty = 1
         assert broken(world, seen) == 0
-
-    def test_a_pending_read_owed_to_an_outsider_is_noticed(self) -> None:
-        """Invariant 28: the high watermark might wait for it."""
-        world = world_at_rest()
-        seen = _seen(world)
-        thread, request = _validated(world)
-        request.validated_at = thread.validated_at
-        request.pending = 0b11
-        request.state = RequestState.COMPLETING
-        assert broken(world, seen) == 0
-        request.entries.bit = 1 << 40  # the bit of a replica that is in no ISR
-        assert broken(world, seen) == 28
 
     def test_the_error_names_invariant_scenario_and_time(self) -> None:
         """Whoever sees it knows where to look."""

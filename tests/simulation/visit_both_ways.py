@@ -26,7 +26,6 @@ from isr_pipeline.simulation.shortcuts.dirty import (
     mark_changed,
     mark_followers_dirty,
 )
-from isr_pipeline.simulation.shortcuts.pending import flush_all
 from isr_pipeline.simulation.world.columns import table_of
 from isr_pipeline.simulation.world.tables import Broker, Handler, Request, World
 from isr_pipeline.worlds.encoder import encode
@@ -75,7 +74,6 @@ def after(step: Any, skips: bool, world: World, rules: Any, *rows: Any) -> Array
     copy = World(w)
     with nullcontext() if skips else visit_all():
         step(copy, rules, *(counterpart(row, copy) for row in rows))
-    flush_all(copy, rules)
     followers = table_of(w, "followers")
     followers["log_start_offset"] = followers["log_end_offset_time"] = 0
     for offsets, counts in zip(

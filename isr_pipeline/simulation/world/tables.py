@@ -475,7 +475,7 @@ class Request(Row, lines=True):
     error: State[RequestError]
     has_data: Flag  # the response holds data
     bytes: Cell
-    pending: Cell  # KIP-501: 1 while reads are pending, and bits of those deferred
+    pending: Flag  # KIP-501: its reads are pending
     deadline: Time  # purgatory
     locked: Maybe[Replica]  # whose lock an own read holds
     place: Cell  # entry that is being read
