@@ -74,44 +74,24 @@ def _reuse() -> None:
     reuse._can_reuse = lambda done, other: False  # noqa: ARG005 - as it is called
 
 
-def _dirty_bits() -> None:
-    from isr_pipeline.simulation.shortcuts import dirty
+def _unchanged_partitions() -> None:
+    from isr_pipeline.simulation import fetches
 
-    _replace(dirty, next_dirty=_itself, clear_if_heard=_clears_nothing)
-    _replace(dirty, unchanged_in=_none, mark_unchanged=_marks_nothing, mark_changed=_marks_nothing)
-    _replace(dirty, mark_all_dirty=_marks_no_thread, mark_followers_dirty=_marks_no_thread)
-    _replace(dirty, mark_isr_changed=_marks_no_thread)
+    _replace(fetches, _skip_unchanged=_first_left, _reads_nothing=_never)
 
 
 def _validated_fetches() -> None:
-    from isr_pipeline.simulation.shortcuts import dirty
+    from isr_pipeline.simulation.shortcuts import validated
 
-    _dirty_bits()
-    _replace(dirty, is_validated=_never)
-
-
-def _itself(_thread: Any, i: int) -> int:
-    return i
+    _replace(validated, is_validated=_never)
 
 
-def _none(_word: Any) -> int:
-    return 0
+def _first_left(_world: Any, _request: Any, first: int) -> int:
+    return first
 
 
-def _never(_world: Any, _request: Any) -> bool:
+def _never(_one: Any, _other: Any) -> bool:
     return False
-
-
-def _marks_nothing(_thread: Any, _i: int) -> None:
-    pass
-
-
-def _marks_no_thread(_row: Any) -> None:
-    pass
-
-
-def _clears_nothing(_thread: Any, _i: int, _entry: Any, _fetched: Any) -> None:
-    pass
 
 
 def _replace(module: Any, **functions: Callable[..., Any]) -> None:
@@ -249,10 +229,8 @@ SWITCHES: dict[str, Switch] = {
         compiles=False,
         large="configurations",
     ),
-    "dirty-bits": Switch("dirty and unchanged bits", _dirty_bits),
-    "validated-fetches": Switch(
-        "validated fetches, and the bits, which only they use", _validated_fetches
-    ),
+    "unchanged-partitions": Switch("unchanged partitions in one loop", _unchanged_partitions),
+    "validated-fetches": Switch("validated fetches", _validated_fetches),
     "weighted-leaves": Switch(
         "weighted leaves of the winner tree", _weighted_leaves, compiles=False
     ),

@@ -49,8 +49,8 @@ from isr_pipeline.simulation.shortcuts.depends import (
     note,
     note_isr,
     note_read,
+    set_isr,
 )
-from isr_pipeline.simulation.state import set_isr
 from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (

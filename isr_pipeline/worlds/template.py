@@ -26,8 +26,6 @@ from isr_pipeline.simulation.world.tables import (
     REQUESTS_PER_THREAD,
     SLOT_BITS,
     SLOT_MASK,
-    WORD_MASK,
-    WORD_SHIFT,
     World,
 )
 from isr_pipeline.worlds.entities import begins_of, walk_order
@@ -269,14 +267,11 @@ class Template:
             leader=self._at("replicas", leader),
             record=self._at("followers", record),
         )
-        words = begins_of(self.shape.words)
         place = np.arange(len(fetched)) - first[owner]
         table_of(self.w, "fetching").put(
             record,
             thread=threads.places[owner],
             place=place,
-            word=self._at("words", words[owner] + (place >> WORD_SHIFT)),
-            bit=1 << (place & WORD_MASK),
         )
         of_broker = np.argsort(ends[:, 0], kind="stable")
         table_of(self.w, "threads_by_broker")["thread"] = threads.places[of_broker]
@@ -288,7 +283,6 @@ class Template:
             follower=self._at("brokers", ends[:, 0]),
             leader=self._at("brokers", ends[:, 1]),
             requests=self._at("requests", requests),
-            words=self._at("words", words),
             way=self._at("links", ends[:, 0] * nodes + ends[:, 1]),
             way_back=self._at("links", ends[:, 1] * nodes + ends[:, 0]),
             fetched=self._at("fetched", first),

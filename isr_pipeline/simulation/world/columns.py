@@ -126,7 +126,6 @@ ROWS: Final[dict[str, Callable[[World], int]]] = {
     "entities": lambda world: world.slot_count,
     "slots": lambda world: world.slot_count,
     "fetching": lambda world: world.replica_count * world.replicas_max,
-    "words": lambda world: world.word_count,
     "threads_by_broker": lambda world: world.thread_count,
     "epochs": lambda world: world.replica_count * EPOCHS_MAX,
     "hosted": lambda world: world.replica_count,
