@@ -105,13 +105,6 @@ def _replace(module: Any, **functions: Callable[..., Any]) -> None:
 # ------------------------------------------------------------------ memory
 
 
-def _weighted_leaves() -> None:
-    from isr_pipeline.worlds import leaves
-
-    leaves._PLANS = {}
-    leaves._PLANS_OF_FETCHES = leaves._PLANS_OF_PRODUCES = ()  # type: ignore[assignment]
-
-
 def _prefetch() -> None:
     from isr_pipeline.worlds import template
 
@@ -231,9 +224,6 @@ SWITCHES: dict[str, Switch] = {
     ),
     "unchanged-partitions": Switch("unchanged partitions in one loop", _unchanged_partitions),
     "validated-fetches": Switch("validated fetches", _validated_fetches),
-    "weighted-leaves": Switch(
-        "weighted leaves of the winner tree", _weighted_leaves, compiles=False
-    ),
     "prefetch": Switch("prefetch of large worlds", _prefetch, compiles=False, panel=0),
     "large-pages": Switch(
         "large pages",

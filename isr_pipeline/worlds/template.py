@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from isr_pipeline.kafka.fetcher import java_string_hash
 from isr_pipeline.kafka.rows import LINE, Array
@@ -29,7 +28,6 @@ from isr_pipeline.simulation.world.tables import (
     World,
 )
 from isr_pipeline.worlds.entities import begins_of, walk_order
-from isr_pipeline.worlds.leaves import plans, plans_of_fetches, plans_of_produces, tree_of
 from isr_pipeline.worlds.memory import Memory
 
 if TYPE_CHECKING:
@@ -74,7 +72,6 @@ class Template:
         self.slot0 = dict(
             zip(counts, begins_of(np.array([*counts.values()])).tolist(), strict=True)
         )
-        self.tree = tree_of(self._weights(counts))
         self.due = np.full(sum(counts.values()), INF, dtype=np.int64)
         self._places()
         self._brokers()
@@ -93,24 +90,10 @@ class Template:
         """How each cell may move while the world repeats; asked for where it can."""
         return motions_of(self.w)
 
-    def _weights(self, counts: dict[Slot, int]) -> npt.NDArray[np.float64]:
-        """How often each slot is planned, by its number."""
-        of_broker = {Slot.HANDLER: self.shape.io, Slot.SENDER: self.shape.net}
-        weights: list[npt.NDArray[np.float64]] = []
-        for kind, count in counts.items():
-            if kind == Slot.REQUEST:
-                weights.append(np.tile(plans_of_fetches(), len(self.threads.ends)))
-                weights.append(np.tile(plans_of_produces(), len(self.entities.streams)))
-            elif kind in of_broker:
-                weights += [np.array(plans(kind, group)) for group in of_broker[kind]]
-            else:
-                weights.append(np.tile(plans(kind, 1), count))
-        return np.concatenate(weights)
-
     def _places(self) -> None:
         """The array, with its header."""
         entities = self.entities
-        tables = Places(World.cells_of["tree"].place + self.tree.size)
+        tables = Places(World.cells_of["tree"].place + 2 * len(self.due))
         places = {name: tables.place(cells) for name, cells in self.shape.tables.items()}
         places["ledgers"] = tables.place(0)
         self.places = places
@@ -119,13 +102,12 @@ class Template:
         header_of(self.w).begin(**places)
         self.world = world = World(self.w)
         world.compared_cells = places["entities"]
-        world.tree_size = self.tree.size
+        world.tree_size = 2 * len(self.due)
         world.last_stream = world.streams
         world.fetches_ahead = tables.size > AHEAD_CELLS
         world.least_isr = entities.members.min()
         if (entities.members < entities.rfs).any():
             world.depends_on = Depends.OUTSIDE
-        numbers_of(self.w, "inner_nodes")[:] = self.tree.inner
 
     def _at(self, name: str, numbers: Array) -> Array:
         """Places of a table's rows, or of numbers, by their numbers."""
@@ -135,7 +117,7 @@ class Template:
     def _slots(self, kind: Slot, who: Array) -> Array:
         """Slots of all entities of a kind; they stand for the places ``who``."""
         numbers = self.slot0[kind] + np.arange(len(who), dtype=np.int64)
-        slots: Array = self.tree.leaves[numbers] << SLOT_BITS | numbers
+        slots: Array = (len(self.due) + numbers) << SLOT_BITS | numbers
         numbers_of(self.w, "entities")[numbers] = who << KIND_BITS | kind
         numbers_of(self.w, "slots")[numbers] = slots
         return slots

@@ -132,7 +132,6 @@ ROWS: Final[dict[str, Callable[[World], int]]] = {
     "rack_distances": lambda world: (world.broker_count + 1) ** 2,
     "locked_reads": lambda _: LOCKED_MAX,
     "disk_faults": lambda world: world.fault_count,
-    "inner_nodes": lambda world: world.slot_count - 1,
     "events": lambda world: world.listed_events,
 }
 """Rows, or numbers, of each table: in their order in the array, but for the events, which stand

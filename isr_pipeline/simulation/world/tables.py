@@ -138,7 +138,6 @@ class World(Row, lines=True, header=True):
     rack_distances: Span
     locked_reads: Ref[LockedRead]  # ldr: ring of the last reads that held a lock
     disk_faults: Span  # numbers of the brokers' faults of disk and log
-    inner_nodes: Span  # nodes of the winner tree that are no leaf, deepest first
     ledgers: Ref[Batch]
     queues: Ref[Queued]
     answers: Span
