@@ -111,14 +111,6 @@ def _prefetch() -> None:
     template.AHEAD_CELLS = sys.maxsize
 
 
-def _our_large_pages() -> None:
-    import numpy as np
-
-    from isr_pipeline.worlds import encoder
-
-    encoder._new_cells = lambda size, large: np.zeros(size, dtype=np.int64)  # noqa: ARG005 - likewise
-
-
 # ------------------------------------------------------------------ machine code
 
 
@@ -226,13 +218,10 @@ SWITCHES: dict[str, Switch] = {
     "validated-fetches": Switch("validated fetches", _validated_fetches),
     "prefetch": Switch("prefetch of large worlds", _prefetch, compiles=False, panel=0),
     "large-pages": Switch(
-        "large pages",
-        _our_large_pages,
+        "numpy's large pages",
+        lambda: None,
         compiles=False,
         environment={"NUMPY_MADVISE_HUGEPAGE": "0"},
-    ),
-    "own-large-pages": Switch(
-        "our own large pages; numpy asks for its own", _our_large_pages, compiles=False
     ),
     "forced-inlining": Switch("forced inlining (`hot`)", _forced_inlining),
     "cold-functions": Switch("rare code kept out of the path (`cold`)", _cold_functions),
