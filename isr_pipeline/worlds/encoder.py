@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from isr_pipeline.base.compiling import is_exact
 from isr_pipeline.kafka.election import Change, waits_for_imbalance
 from isr_pipeline.kafka.recovery import Lost
 from isr_pipeline.kafka.rows import LINE, Array
@@ -175,7 +176,9 @@ class Layout:
         self.due = self.template.due.copy()
         self._places(sample_us, events)
         periods = [*self._clients(choices.clients_per_s), *self._streams()]
-        self.period_us = common_period_us(periods) if jumps and not sample_us else 0
+        self.period_us = (
+            common_period_us(periods) if jumps and not sample_us and not is_exact() else 0
+        )
         self.world.period_us = self.period_us
         self._logs()
         self._faults()
@@ -447,7 +450,8 @@ def encode(
         events: list the events.
         sample_ms: period of the samples of LEO, HW and queues for a trace; 0 for none.
         budget: events after which the kernel gives up; `size.event_budget` if not said.
-        jumps: let the kernel jump over stretches that repeat (same result, much less work).
+        jumps: let the kernel jump over stretches that repeat (same result, much less work), unless
+            `compiling.is_exact`.
 
     Raises:
         InputError: the world does not fit (`size.check_size`).
