@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,9 +21,26 @@ import typer
 from typer.core import TyperGroup
 
 from isr_pipeline.base import refusals
+from isr_pipeline.base.compiling import slow_ways
 from isr_pipeline.base.errors import BudgetSpent, InputError, Refused
 from isr_pipeline.base.home import DEFAULT_EXPERIMENT
 from isr_pipeline.night import completing
+from isr_pipeline.night.options import (
+    AsJson,
+    ConfigArgument,
+    EveryExperiment,
+    Exact,
+    ExperimentOfNight,
+    Faults,
+    Incidents,
+    MetricOption,
+    NightArgument,
+    OneExperiment,
+    Topics,
+    configurations,
+    key_and_value,
+    nights,
+)
 from isr_pipeline.night.surroundings import enter
 
 COMPLETING = "_ISR_PIPELINE_COMPLETE"
@@ -72,70 +90,6 @@ app.add_typer(night_app, name="night", rich_help_panel=RUN)
 app.add_typer(baseline_app, name="baseline", rich_help_panel=RUN)
 app.add_typer(cluster_app, name="cluster", rich_help_panel=ASK)
 app.add_typer(experiment_app, name="experiment", rich_help_panel=ASK)
-
-
-def _nights(context: typer.Context) -> list[str]:
-    return completing.nights(context.params.get("experiment"))
-
-
-def _key_and_value() -> list[str]:
-    return completing.keys("=")
-
-
-def _configurations(context: typer.Context) -> list[str]:
-    given = context.params
-    return completing.configurations(str(given.get("night") or "*"), given.get("experiment"))
-
-
-def _experiment(default: str) -> Any:
-    return typer.Option(
-        "--experiment",
-        metavar="NAME",
-        help=f"Default: {default}.",
-        autocompletion=completing.experiments,
-    )
-
-
-OneExperiment = Annotated[str | None, _experiment("the only one that has nights, or operators")]
-ExperimentOfNight = Annotated[str | None, _experiment("the only one that has this night")]
-EveryExperiment = Annotated[str | None, _experiment("all of them")]
-NightArgument = Annotated[
-    str, typer.Argument(metavar="NIGHT", help="YYYY-MM-DD.", autocompletion=_nights)
-]
-ConfigArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="CONFIG", help="Name of a configuration.", autocompletion=_configurations
-    ),
-]
-MetricOption = Annotated[
-    str | None,
-    typer.Option(
-        "--metric",
-        metavar="METRIC",
-        help="Default: the one that the night's page leads with.",
-        autocompletion=completing.metrics,
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
-Faults = Annotated[
-    str,
-    typer.Option("--faults", help="A file of config/faults.", autocompletion=completing.faults),
-]
-Incidents = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--incidents",
-        metavar="KIND=N[:LENGTHS],...",
-        help="How many a year you counted, and how long: crash=4,pause=365:5s-15s.",
-    ),
-]
-Topics = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--topics", metavar="PATTERN", help="Only topics of this name, such as orders-*; repeat it."
-    ),
-]
 
 
 def _print_version(wanted: bool) -> None:
@@ -351,7 +305,7 @@ def baseline_accept(
         typer.Option(
             "--config",
             help="Accept this configuration alone; may be given again.",
-            autocompletion=_configurations,
+            autocompletion=configurations,
         ),
     ] = None,
     absorb_unseen: Annotated[
@@ -479,7 +433,7 @@ def experiment_new(
             "--ask",
             metavar="KEY=V1,V2",
             help="Values to compare with today's (several: all combinations); advice: rivals, too.",
-            autocompletion=_key_and_value,
+            autocompletion=key_and_value,
         ),
     ] = None,
     faults: Faults = DEFAULT_FAULTS,
@@ -660,16 +614,21 @@ def compare(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write table.md and compare.json.")
     ] = None,
+    exact: Exact = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare two configurations over the same faults: an answer, and a table to paste."""
     _check_home()
+    slow_ways(exact=exact)
     from isr_pipeline.report import compare as comparing  # noqa: PLC0415
 
-    scenarios = comparing.SCENARIOS if budget is None else budget
+    scenarios = (comparing.EXACTLY if exact else comparing.SCENARIOS) if budget is None else budget
+    begun = time.monotonic()
     found = comparing.compare(
         a, b, cluster=cluster, faults=faults, incidents=incidents or (), scenarios=scenarios
     )
+    if exact:
+        _note(f"{scenarios} scenarios, every event of them: {time.monotonic() - begun:.0f} s")
     if out is not None:
         comparing.write(found, out)
     if as_json:
@@ -714,7 +673,7 @@ def simulate(
             "--set",
             metavar="KEY=VALUE",
             help="Override a setting.",
-            autocompletion=_key_and_value,
+            autocompletion=key_and_value,
         ),
     ] = None,
     json_out: Annotated[
@@ -725,20 +684,25 @@ def simulate(
     ] = None,
     night: Annotated[
         str | None,
-        typer.Option("--night", help="A night's scenario instead.", autocompletion=_nights),
+        typer.Option("--night", help="A night's scenario instead.", autocompletion=nights),
     ] = None,
     experiment: ExperimentOfNight = None,
     scenario_id: Annotated[str | None, typer.Option("--scenario", metavar="ID")] = None,
     config: Annotated[
         str | None,
-        typer.Option("--config", metavar="NAME", autocompletion=_configurations),
+        typer.Option("--config", metavar="NAME", autocompletion=configurations),
     ] = None,
     event_budget: Annotated[
         int | None, typer.Option("--event-budget", min=1, help="Events after which to give up.")
     ] = None,
+    exact: Exact = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Without the compiler: the same result, very slow.")
+    ] = False,
 ) -> None:
     """Run one scenario through the kernel: a file, or a pair of a night."""
     _check_home()
+    slow_ways(exact=exact, plain=plain)
     from isr_pipeline.report.trace import simulated, write_trace  # noqa: PLC0415
     from isr_pipeline.scenarios.loading import load_scenario  # noqa: PLC0415
 

@@ -25,7 +25,7 @@ TESTS_OF_THE_RULES = (
 """What rules, keys, faults and metrics are tested by, and their tables in the docs."""
 COMPILED_ANEW = (
     *("simulation/test_assertions.py", "simulation/test_determinism.py"),
-    *("simulation/test_dirty.py", "simulation/test_invariants.py"),
+    *("simulation/test_invariants.py", "simulation/test_wide_threads.py"),
     *("worlds/test_first_isr.py", "worlds/test_own_settings.py::Test", "worlds/test_standing.py"),
 )
 """Those of them that need the debug build: one more minute of compiling."""

@@ -74,50 +74,24 @@ def _reuse() -> None:
     reuse._can_reuse = lambda done, other: False  # noqa: ARG005 - as it is called
 
 
-def _dirty_bits() -> None:
-    from isr_pipeline.simulation.shortcuts import dirty
+def _unchanged_partitions() -> None:
+    from isr_pipeline.simulation import fetches
 
-    _replace(dirty, next_dirty=_itself, clear_if_heard=_clears_nothing)
-    _replace(dirty, unchanged_in=_none, mark_unchanged=_marks_nothing, mark_changed=_marks_nothing)
-    _replace(dirty, mark_all_dirty=_marks_no_thread, mark_followers_dirty=_marks_no_thread)
-    _replace(dirty, mark_isr_changed=_marks_no_thread)
+    _replace(fetches, _skip_unchanged=_first_left, _reads_nothing=_never)
 
 
 def _validated_fetches() -> None:
-    from isr_pipeline.simulation.shortcuts import dirty
+    from isr_pipeline.simulation.shortcuts import validated
 
-    _dirty_bits()
-    _replace(dirty, is_validated=_never)
-
-
-def _deferred_pending_reads() -> None:
-    from isr_pipeline.simulation.shortcuts import pending
-
-    pending.DEFERRED_MAX = 0
+    _replace(validated, is_validated=_never)
 
 
-def _itself(_thread: Any, i: int) -> int:
-    return i
+def _first_left(_world: Any, _request: Any, first: int) -> int:
+    return first
 
 
-def _none(_word: Any) -> int:
-    return 0
-
-
-def _never(_world: Any, _request: Any) -> bool:
+def _never(_one: Any, _other: Any) -> bool:
     return False
-
-
-def _marks_nothing(_thread: Any, _i: int) -> None:
-    pass
-
-
-def _marks_no_thread(_row: Any) -> None:
-    pass
-
-
-def _clears_nothing(_thread: Any, _i: int, _entry: Any, _fetched: Any) -> None:
-    pass
 
 
 def _replace(module: Any, **functions: Callable[..., Any]) -> None:
@@ -131,25 +105,10 @@ def _replace(module: Any, **functions: Callable[..., Any]) -> None:
 # ------------------------------------------------------------------ memory
 
 
-def _weighted_leaves() -> None:
-    from isr_pipeline.worlds import leaves
-
-    leaves._PLANS = {}
-    leaves._PLANS_OF_FETCHES = leaves._PLANS_OF_PRODUCES = ()  # type: ignore[assignment]
-
-
 def _prefetch() -> None:
     from isr_pipeline.worlds import template
 
     template.AHEAD_CELLS = sys.maxsize
-
-
-def _our_large_pages() -> None:
-    import numpy as np
-
-    from isr_pipeline.worlds import encoder
-
-    encoder._new_cells = lambda size, large: np.zeros(size, dtype=np.int64)  # noqa: ARG005 - likewise
 
 
 # ------------------------------------------------------------------ machine code
@@ -255,23 +214,14 @@ SWITCHES: dict[str, Switch] = {
         compiles=False,
         large="configurations",
     ),
-    "dirty-bits": Switch("dirty and unchanged bits", _dirty_bits),
-    "validated-fetches": Switch(
-        "validated fetches, and the bits, which only they use", _validated_fetches
-    ),
-    "deferred-pending-reads": Switch("deferred pending reads", _deferred_pending_reads),
-    "weighted-leaves": Switch(
-        "weighted leaves of the winner tree", _weighted_leaves, compiles=False
-    ),
+    "unchanged-partitions": Switch("unchanged partitions in one loop", _unchanged_partitions),
+    "validated-fetches": Switch("validated fetches", _validated_fetches),
     "prefetch": Switch("prefetch of large worlds", _prefetch, compiles=False, panel=0),
     "large-pages": Switch(
-        "large pages",
-        _our_large_pages,
+        "numpy's large pages",
+        lambda: None,
         compiles=False,
         environment={"NUMPY_MADVISE_HUGEPAGE": "0"},
-    ),
-    "own-large-pages": Switch(
-        "our own large pages; numpy asks for its own", _our_large_pages, compiles=False
     ),
     "forced-inlining": Switch("forced inlining (`hot`)", _forced_inlining),
     "cold-functions": Switch("rare code kept out of the path (`cold`)", _cold_functions),

@@ -30,6 +30,31 @@ COMPILES = "ISR_PIPELINE_WORKER_COMPILES"
 """Environment variable: this worker's home is its own; nobody else compiles the kernel for it."""
 
 
+EXACT = "ISR_PIPELINE_EXACT"
+"""Environment variable: nothing that repeats is jumped over, and no run is shared. The result is
+the same, which is what somebody who doubts it wants to see."""
+
+
+def is_exact() -> bool:
+    """Whether every event is simulated, of every configuration."""
+    return os.environ.get(EXACT) == "1"
+
+
+def slow_ways(*, exact: bool, plain: bool = False) -> None:
+    """Let this process, and those that it starts, leave shortcuts or the compiler aside.
+
+    Called before numba is imported, which reads its variable then.
+
+    Args:
+        exact: without jumps and shared runs.
+        plain: without the compiler.
+    """
+    if exact:
+        os.environ[EXACT] = "1"
+    if plain:
+        os.environ["NUMBA_DISABLE_JIT"] = "1"
+
+
 def sources_digest(rooms: Sequence[str], package: Path = _PACKAGE) -> str:
     """SHA-256 over the path and the content of every source file of some rooms, folders below too.
 

@@ -94,6 +94,8 @@ FORMAT = 1
 
 SCENARIOS = 2000
 """Scenarios unless somebody says otherwise."""
+EXACTLY = 40
+"""Likewise without jumps and shared runs."""
 
 NIGHT = "2026-01-01"
 """Of the plan; no scenario of a standing panel depends on it."""

@@ -49,9 +49,8 @@ from isr_pipeline.simulation.shortcuts.depends import (
     note,
     note_isr,
     note_read,
+    set_isr,
 )
-from isr_pipeline.simulation.shortcuts.pending import flush_all
-from isr_pipeline.simulation.state import set_isr
 from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (
@@ -483,7 +482,6 @@ def tick_fires(world: World, rules: Rules, broker: Broker) -> None:
     A walk that has to wait for a lock, or for ZooKeeper, waits as a whole; ticks missed meanwhile
     fire back to back.
     """
-    flush_all(world, rules)
     now = world.now
     slot = broker.tick_slot
     world.tick_count += 1

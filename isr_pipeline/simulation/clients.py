@@ -159,7 +159,6 @@ def _fetch_threads(world: World, partition: Partition) -> None:
             thread = fetching.thread
             fetch_ahead(thread, 0)
             fetch_ahead(thread, LINE)
-            fetch_ahead(fetching.word, 0)
             fetch_ahead(record, 0)
         fetching = fetching[1]
         record = record[1]

@@ -55,7 +55,6 @@ from isr_pipeline.simulation.recovery import (
     supervised,
 )
 from isr_pipeline.simulation.shortcuts.depends import note
-from isr_pipeline.simulation.state import set_high_watermark, set_log_end
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (
@@ -517,8 +516,8 @@ def _bootstrap(world: World, rules: Rules, fault: Fault) -> None:
         refresh(world, rules, partition)
     publish(world, partition)
     _withdraw_fetches(world, rules, replica)
-    set_log_end(replica, partition.replicas[leader].log_end_offset - fault.value)
-    set_high_watermark(replica, replica.log_end_offset)
+    replica.log_end_offset = partition.replicas[leader].log_end_offset - fault.value
+    replica.high_watermark = replica.log_end_offset
     replica.epoch_count = 1
     replica.newest_epoch = replica.epochs[0].epoch
     touch(world, replica)

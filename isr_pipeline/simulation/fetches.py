@@ -22,20 +22,11 @@ from isr_pipeline.simulation.leader import plan_read, raise_hw
 from isr_pipeline.simulation.log import truncation_offset
 from isr_pipeline.simulation.network import read_end
 from isr_pipeline.simulation.partition_lock import begin_locked_read, read_must_wait, release_read
+from isr_pipeline.simulation.pending_reads import forget_pending
 from isr_pipeline.simulation.purgatory import begin_completion, complete, satisfied
 from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import respond
-from isr_pipeline.simulation.shortcuts.dirty import (
-    is_kept,
-    is_unchanged,
-    is_validated,
-    mark_changed,
-    mark_unchanged,
-    next_to_visit,
-    unchanged_in,
-    word_of,
-)
-from isr_pipeline.simulation.shortcuts.pending import flush_record, forget_pending
+from isr_pipeline.simulation.shortcuts.validated import is_validated
 from isr_pipeline.simulation.world.jit import cold, compiled, hot
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (
@@ -48,7 +39,6 @@ from isr_pipeline.simulation.world.states import (
 )
 from isr_pipeline.simulation.world.tables import (
     MAX_RF,
-    WORD_MASK,
     Broker,
     Entry,
     Fetched,
@@ -104,11 +94,6 @@ def _record_fetch(
                 on_failed_read(rules, record, now)
             return False
     moved = record.log_end_offset != offset
-    thread = handler.request.thread
-    i = number_of(fetched, thread.fetched)
-    mark_changed(thread, i)
-    if rules.kip501 == Kip501.S1_PR:
-        flush_record(thread, i)
     on_fetch(rules, record, offset, entry.read_at, entry.leader_end, now)
     rule_time = entry.read_at if rules.clock == Clock.FETCH_TIME else now
     bit = entry.bit
@@ -156,7 +141,7 @@ def fetch_steps(world: World, rules: Rules, broker: Broker, handler: Handler) ->
                 recorded = n
         while True:
             if swift:
-                i = _skip_unchanged(world, request.thread, request, i)
+                i = _skip_unchanged(world, request, i)
             if i >= n:
                 break
             entry = entries[i]
@@ -187,16 +172,12 @@ def _reads_nothing(rules: Rules, request: Request) -> bool:
     """
     if rules.clock == Clock.ANY_FETCH:
         return False
-    thread = request.thread
-    kept = is_kept(thread, request)
-    i = next_to_visit(thread, kept, 0)
-    while i < request.entry_count:
+    for i in range(request.entry_count):
         entry = request.entries[i]
-        leader = thread.fetched[i].leader
+        leader = request.thread.fetched[i].leader
         if entry.offset >= 0:
             if entry.offset < leader.log_end_offset or (leader.isr & entry.bit) == 0:
                 return False
-        i = next_to_visit(thread, kept, i + 1)
     return True
 
 
@@ -208,7 +189,7 @@ def _record_at_once(world: World, rules: Rules, handler: Handler, request: Reque
     unchanged ones may be skipped.
     """
     thread = request.thread
-    i = _skip_unchanged(world, thread, request, 0)
+    i = _skip_unchanged(world, request, 0)
     while i < request.entry_count:
         entry = request.entries[i]
         fetched = thread.fetched[i]
@@ -217,46 +198,47 @@ def _record_at_once(world: World, rules: Rules, handler: Handler, request: Reque
         entry.leader_end = fetched.leader.log_end_offset
         entry.high_watermark = fetched.leader.high_watermark
         _record_fetch(world, rules, handler, entry, fetched, True)
-        i = _skip_unchanged(world, thread, request, i + 1)
+        i = _skip_unchanged(world, request, i + 1)
 
 
 @hot
-def _skip_unchanged(world: World, thread: FetcherThread, request: Request, first: int) -> int:
+def _is_unchanged(entry: Entry, fetched: Fetched) -> bool:
+    """Whether ``entry``, of fetched partition ``fetched``, needs only times in its record."""
+    leader = fetched.leader
+    record = fetched.record
+    offset = entry.offset
+    return (
+        leader.log_end_offset == offset
+        and record.log_end_offset == offset
+        and record.last_fetch_leader_log_end_offset == offset
+        and (leader.isr & entry.bit) != 0
+    )
+
+
+@hot
+def _skip_unchanged(world: World, request: Request, first: int) -> int:
     """Skip the caught-up partitions of a validated fetch, from ``first`` on.
 
     If the release records each partition once it is read, and no disk fault is active, a visit to a
     follower in the ISR that was, and is, at the log's end changes only the times in its record.
-    Most visits do, so this short loop writes those times. A bit remembers each such partition until
-    it changes (see `dirty`).
+    Most visits do, so this short loop writes those times.
 
     Returns:
         The first partition that needs a visit; the number of entries if none does.
     """
     now = world.now
     entries = request.entries
-    fetched = thread.fetched
+    fetched = request.thread.fetched
     n = request.entry_count
-    kept = is_kept(thread, request)
     i = first
-    known = 0
-    known_until = first if kept else n
     while i < n:
-        if i == known_until:
-            known = unchanged_in(word_of(thread, i))
-            known_until = (i | WORD_MASK) + 1
         entry = entries[i]
-        one = fetched[i]
-        if (known >> (i & WORD_MASK)) & 1 == 0:
-            if not is_unchanged(entry, one):
-                if entry.offset >= 0:
-                    break
-                i += 1
-                continue
-            entry.high_watermark = one.leader.high_watermark
-            if kept:
-                mark_unchanged(thread, i)
-        entry.read_at = now
-        on_fetch_again(one.record, now)
+        if _is_unchanged(entry, fetched[i]):
+            entry.high_watermark = fetched[i].leader.high_watermark
+            entry.read_at = now
+            on_fetch_again(fetched[i].record, now)
+        elif entry.offset >= 0:
+            break
         i += 1
     return i
 

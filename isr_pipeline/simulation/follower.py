@@ -33,14 +33,8 @@ from isr_pipeline.simulation.network import append_end, transit
 from isr_pipeline.simulation.partition_lock import leave_lock, lock_is_busy
 from isr_pipeline.simulation.purgatory import complete_without_handler
 from isr_pipeline.simulation.recovery import exits_here
-from isr_pipeline.simulation.shortcuts.depends import note
-from isr_pipeline.simulation.shortcuts.dirty import (
-    clear_if_heard,
-    is_validated,
-    mark_all_dirty,
-    next_dirty,
-)
-from isr_pipeline.simulation.state import set_high_watermark, set_isr, set_log_end
+from isr_pipeline.simulation.shortcuts.depends import note, set_isr
+from isr_pipeline.simulation.shortcuts.validated import is_validated
 from isr_pipeline.simulation.world.jit import compiled, hot
 from isr_pipeline.simulation.world.queue import cancel, retire, schedule
 from isr_pipeline.simulation.world.states import (
@@ -255,7 +249,6 @@ def _ask(world: World, thread: FetcherThread, request: Request) -> int:
         n = i + 1
     request.entry_count = n
     thread.validated_at = world.rare_events if validated and n > 0 else -1
-    mark_all_dirty(thread)
     return wake_at
 
 
@@ -390,7 +383,7 @@ def _take_errors(world: World, rules: Rules, thread: FetcherThread, request: Req
                 schedule(world, thread.follower.log_dir_slot, world.now)
                 continue
             cut_log(replica, entry.end)
-            set_high_watermark(replica, min(replica.high_watermark, replica.log_end_offset))
+            replica.high_watermark = min(replica.high_watermark, replica.log_end_offset)
             replica.must_truncate = 0
         elif error == RequestError.FENCED_EPOCH and rules.fetch_names_epoch:
             if _react(world, rules, thread, replica, Error.FENCED_EPOCH):
@@ -417,9 +410,8 @@ def _injected(world: World, replica: Replica) -> bool:
 def _learn_hw(fetched: Fetched, entry: Entry) -> None:
     """The follower takes the leader's high watermark from its answer."""
     replica = fetched.follower
-    set_high_watermark(
-        replica,
-        max(replica.high_watermark, min(entry.high_watermark, replica.log_end_offset)),
+    replica.high_watermark = max(
+        replica.high_watermark, min(entry.high_watermark, replica.log_end_offset)
     )
     fetched.answered_high_watermark = entry.high_watermark
 
@@ -432,11 +424,7 @@ def append_steps(world: World, thread: FetcherThread) -> None:
     entries = request.entries
     n = request.entry_count
     i = thread.append_place
-    while True:
-        if validated:
-            i = next_dirty(thread, i)
-        if i >= n:
-            break
+    while i < n:
         entry = entries[i]
         fetched = thread.fetched[i]
         if entry.end > entry.offset:
@@ -449,8 +437,6 @@ def append_steps(world: World, thread: FetcherThread) -> None:
         elif fetched.answered_high_watermark != entry.high_watermark or not validated:
             if entry.offset >= 0 and (validated or expects(thread, i, entry)):
                 _learn_hw(fetched, entry)
-        if validated:
-            clear_if_heard(thread, i, entry, fetched)
         i += 1
     thread.append_place = n
     thread.holds_back = 0
@@ -478,7 +464,7 @@ def _append_one(world: World, rules: Rules, thread: FetcherThread) -> bool:
                 broker.log_dirs[replica.log_dir] = LogDir.FAILS
                 notice_bad_dir(world, broker, replica.log_dir)
             return _react(world, rules, thread, replica, error)
-    set_log_end(replica, entry.end)
+    replica.log_end_offset = entry.end
     entry.offset = entry.end  # what the next fetch asks for, if it need not be built anew
     copy_epochs(fetched.leader, replica)
     _learn_hw(fetched, entry)

@@ -11,11 +11,11 @@ from isr_pipeline.simulation.fetches import fetch_after_read, fetch_read_over, f
 from isr_pipeline.simulation.leader import append_records, finish_produce, notice_bad_dir
 from isr_pipeline.simulation.network import service
 from isr_pipeline.simulation.partition_lock import append_must_wait, leave_lock
+from isr_pipeline.simulation.pending_reads import note_pending
 from isr_pipeline.simulation.purgatory import complete, completion_read_over
 from isr_pipeline.simulation.request_queue import can_take, dequeue, enqueue, handler_free
 from isr_pipeline.simulation.responses import push_response, respond, start_senders
 from isr_pipeline.simulation.shortcuts.depends import min_isr
-from isr_pipeline.simulation.shortcuts.pending import note_pending
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.queue import cancel, retire, schedule
 from isr_pipeline.simulation.world.states import (
@@ -94,7 +94,7 @@ def _begin(world: World, rules: Rules, broker: Broker, handler: Handler, code: i
         request.error = RequestError.NONE
         request.pending = 0
         if counts_pending(rules):
-            note_pending(world, rules, request)
+            note_pending(rules, request)
         fetch_steps(world, rules, broker, handler)
     else:
         handler.state = HandlerState.PRODUCE

@@ -29,7 +29,6 @@ from isr_pipeline.simulation.measures import (
 from isr_pipeline.simulation.purgatory import expire_steps
 from isr_pipeline.simulation.responses import sender_fires
 from isr_pipeline.simulation.shortcuts.cycles import Z_NEXT, detect
-from isr_pipeline.simulation.shortcuts.pending import flush_all
 from isr_pipeline.simulation.world.jit import cold, compiled, entry, hot
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import RequestKind, RequestState, Slot
@@ -137,7 +136,6 @@ def _act_rarely(world: World, rules: Rules, kind: int, who: int) -> None:
     Only here do a replica's role, epoch, fetch state or log dir change, or a log's end fall;
     a fetcher thread changes those of its own partitions besides, when it meets an error.
     """
-    flush_all(world, rules)
     if kind == Slot.ALTER:
         alter_fires(world, rules, broker_at(world, who))
     elif kind == Slot.METADATA:

@@ -25,7 +25,6 @@ from isr_pipeline.simulation.responses import respond
 from isr_pipeline.simulation.shortcuts.depends import (
     min_isr,
 )
-from isr_pipeline.simulation.state import set_high_watermark, set_log_end
 from isr_pipeline.simulation.world.jit import compiled, hot
 from isr_pipeline.simulation.world.queue import schedule
 from isr_pipeline.simulation.world.states import (
@@ -112,7 +111,7 @@ def raise_hw(world: World, rules: Rules, leader: Replica, rule_time: int) -> Non
         leader.broker.lag_time_max_us,
     )
     if hw > before:
-        set_high_watermark(leader, hw)
+        leader.high_watermark = hw
         if leads_officially(leader):
             commit_up_to(world, rules, partition, hw, maximal_isr(leader))
             hw_moved(world, partition, hw < leo)
@@ -163,7 +162,7 @@ def append_records(
 ) -> None:
     """Append a batch to ``leader``: LEO, ledger, high watermark."""
     partition = leader.partition
-    set_log_end(leader, leader.log_end_offset + records)
+    leader.log_end_offset = leader.log_end_offset + records
     if leads_officially(leader):
         add_batch(world, partition, leader.log_end_offset, size_bytes, records if acks_all else 0)
     raise_hw(world, rules, leader, world.now)

@@ -13,7 +13,6 @@ from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import cells_of
 from isr_pipeline.simulation.measures import emit, note_latency
 from isr_pipeline.simulation.shortcuts.depends import min_isr
-from isr_pipeline.simulation.state import set_log_end
 from isr_pipeline.simulation.world.jit import compiled, hot
 from isr_pipeline.simulation.world.states import BatchState, EventKind
 from isr_pipeline.simulation.world.tables import (
@@ -358,7 +357,7 @@ def copy_epochs(source: Replica, target: Replica) -> None:
 @compiled
 def cut_log(replica: Replica, leo: int) -> None:
     """Truncate the log of ``replica`` to ``leo``."""
-    set_log_end(replica, min(replica.log_end_offset, leo))
+    replica.log_end_offset = min(replica.log_end_offset, leo)
     replica.recovery_point = min(replica.recovery_point, replica.log_end_offset)
     if replica.survives_to < INF:
         replica.survives_to = min(replica.survives_to, replica.log_end_offset)

@@ -16,7 +16,7 @@ from isr_pipeline.simulation.network import read_end
 from isr_pipeline.simulation.partition_lock import begin_locked_read, read_must_wait, release_read
 from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import respond
-from isr_pipeline.simulation.shortcuts.dirty import is_validated, next_dirty
+from isr_pipeline.simulation.shortcuts.validated import is_validated
 from isr_pipeline.simulation.world.jit import cold, compiled, hot
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (
@@ -87,13 +87,8 @@ def _completion_steps(world: World, rules: Rules, broker: Broker, handler: Handl
     fetched = thread.fetched
     n = request.entry_count
     validated = is_validated(world, request)
-    swift = validated and thread.request == request
     i = handler.place
-    while True:
-        if swift:
-            i = next_dirty(thread, i)
-        if i >= n:
-            break
+    while i < n:
         if _completion_read(
             world, rules, broker, handler, request, i, fetched[i].leader, validated
         ):

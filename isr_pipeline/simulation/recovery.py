@@ -13,7 +13,6 @@ from isr_pipeline.kafka.rows import nothing_like
 from isr_pipeline.simulation.controller import is_kraft
 from isr_pipeline.simulation.log import cut_log, left_end, lose_from
 from isr_pipeline.simulation.shortcuts.depends import may_elect_uncleanly, note
-from isr_pipeline.simulation.state import set_high_watermark
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.states import Depends, FaultKind, FaultState
 from isr_pipeline.simulation.world.tables import INF, Broker, Fault, Partition, Replica, World
@@ -62,7 +61,7 @@ def recover_logs(world: World, broker: Broker) -> None:
         replica = broker.hosted[i].replica
         if replica.survives_to < INF:
             cut_log(replica, replica.survives_to)
-            set_high_watermark(replica, min(replica.high_watermark, replica.log_end_offset))
+            replica.high_watermark = min(replica.high_watermark, replica.log_end_offset)
             replica.survives_to = replica.log_end_offset if again else INF
 
 

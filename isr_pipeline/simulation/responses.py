@@ -8,7 +8,7 @@ from __future__ import annotations
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import place_of
 from isr_pipeline.simulation.network import read_end, service, transit
-from isr_pipeline.simulation.shortcuts.pending import forget_pending
+from isr_pipeline.simulation.pending_reads import forget_pending
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.queue import due, retire, schedule, wrapped
 from isr_pipeline.simulation.world.states import Caller, Reads, RequestKind, RequestState

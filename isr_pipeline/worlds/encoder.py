@@ -7,15 +7,14 @@ it is for, so that another configuration never shifts the draws of another entit
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import mmap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from isr_pipeline.base.compiling import is_exact
 from isr_pipeline.kafka.election import Change, waits_for_imbalance
 from isr_pipeline.kafka.recovery import Lost
 from isr_pipeline.kafka.rows import LINE, Array
@@ -115,29 +114,7 @@ def first_ticks(scenario: Scenario, drawn: Draws, periods_us: Array) -> Array:
     return np.array([us(given[b]) if b in given else ticks[i] for i, b in brokers], dtype=np.int64)
 
 
-LEDGER_CELLS_LARGE = 1 << 26
-"""Cells of ledgers, half a gigabyte, up to which they are on large pages as well."""
-HUGE = 1 << 21
-"""Bytes of a large page: a world spread over small ones waits as long for the places of its pages
-as for what is on them."""
-
-
-def _new_cells(size: int, large: int) -> Array:
-    """So many cells of zeros; the first ``large`` of them on large pages, if the system has any.
-
-    What lies behind is written here and there: large pages would take memory for all of it.
-    """
-    if 8 * size < HUGE or not hasattr(mmap, "MADV_HUGEPAGE"):
-        return np.zeros(size, dtype=np.int64)
-    memory = mmap.mmap(-1, 8 * size + HUGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with contextlib.suppress(OSError):  # a system without them
-        memory.madvise(mmap.MADV_HUGEPAGE, 0, 8 * large // HUGE * HUGE + HUGE)
-    cells = np.frombuffer(memory, dtype=np.int64)
-    first = -(cells.ctypes.data // cells.itemsize) % (HUGE // cells.itemsize)
-    return cells[first : first + size]
-
-
-def _array(size: int, large: int, used: Array | None) -> Array:
+def _array(size: int, used: Array | None) -> Array:
     """An array for a world: new, or the first cells of one that is no longer used.
 
     It begins at a cache line, which numpy does not promise.
@@ -146,7 +123,7 @@ def _array(size: int, large: int, used: Array | None) -> Array:
     read: a used array serves as well as one that the system has to clear.
     """
     if used is None or used.size < size:
-        cells = _new_cells(size + LINE - 1, large)
+        cells = np.zeros(size + LINE - 1, dtype=np.int64)
         first = -(cells.ctypes.data // cells.itemsize) % LINE
         return cells[first : first + size]
     return used[:size]
@@ -179,7 +156,7 @@ class Layout:
     Attributes:
         w: the array up to the ledgers, copied by each world.
         due: when each slot fires first, in microseconds, by its number; likewise.
-        size: cells of a whole array; ``large``: of the part that is on large pages.
+        size: cells of a whole array.
         template: what it has in common with other scenarios.
         period_us: time after which batches and client requests come as before; 0 if that is long.
         ticks, heartbeats: drawn for each broker.
@@ -199,7 +176,9 @@ class Layout:
         self.due = self.template.due.copy()
         self._places(sample_us, events)
         periods = [*self._clients(choices.clients_per_s), *self._streams()]
-        self.period_us = common_period_us(periods) if jumps and not sample_us else 0
+        self.period_us = (
+            common_period_us(periods) if jumps and not sample_us and not is_exact() else 0
+        )
         self.world.period_us = self.period_us
         self._logs()
         self._faults()
@@ -238,8 +217,6 @@ class Layout:
         }
         header_of(self.w).put(slice(None), **places)
         self.size = behind.size
-        few = self.size - self.w.size < LEDGER_CELLS_LARGE
-        self.large = self.size if few else self.w.size
         world.events_max = events
         world.sample_period_us = sample_us
         world.samples_max = samples
@@ -398,7 +375,7 @@ def lay_out(scenario: Scenario, settings: Settings, layout: Layout, used: Array 
         used: the array of a world that is no longer used.
     """
     choices, slot0 = settings.choices, layout.template.slot0
-    w = _array(layout.size, layout.large, used)
+    w = _array(layout.size, used)
     w[: layout.w.size] = layout.w
     due = layout.due.copy()
     places, values = choices.of_world
@@ -473,7 +450,8 @@ def encode(
         events: list the events.
         sample_ms: period of the samples of LEO, HW and queues for a trace; 0 for none.
         budget: events after which the kernel gives up; `size.event_budget` if not said.
-        jumps: let the kernel jump over stretches that repeat (same result, much less work).
+        jumps: let the kernel jump over stretches that repeat (same result, much less work), unless
+            `compiling.is_exact`.
 
     Raises:
         InputError: the world does not fit (`size.check_size`).

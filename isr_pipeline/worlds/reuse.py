@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from isr_pipeline.base.compiling import is_exact
 from isr_pipeline.base.errors import BudgetSpent
 from isr_pipeline.kafka.releases import (
     KIP501_BEHIND_KEY,
@@ -116,7 +117,7 @@ class Simulations:
         settings, lay_out = prepare(scenario, events=True, budget=self._budget)
         others = tuple(value for name, value in settings.keys.items() if name not in _KEYS)
         comparable = self._done.setdefault(others, [])
-        for done in comparable:
+        for done in comparable if not is_exact() else ():
             if _can_reuse(done, settings):
                 return dict(done.outcome), done.events
         world = lay_out(self.spare)

@@ -22,7 +22,6 @@ from isr_pipeline.simulation.world.tables import (
     REQUESTS_PER_STREAM,
     REQUESTS_PER_THREAD,
     SLOT_MASK,
-    WORD_BITS,
     Batch,
     World,
 )
@@ -32,7 +31,6 @@ from isr_pipeline.worlds.entities import entities_of, threads_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from isr_pipeline.kafka.rows import Array
     from isr_pipeline.scenarios.model import Scenario
     from isr_pipeline.worlds.choices import Choices
     from isr_pipeline.worlds.entities import Entities, Threads
@@ -95,11 +93,6 @@ class Shape:
         }
 
     @cached_property
-    def words(self) -> Array:
-        """Words of bits of each thread."""
-        return -(-self.threads.counts // WORD_BITS)
-
-    @cached_property
     def header(self) -> World:
         """A header that says how many there are of each, and nothing else."""
         entities, slots = self.entities, self.slots
@@ -116,7 +109,6 @@ class Shape:
         world.sender_count = slots[Slot.SENDER]
         world.request_count = slots[Slot.REQUEST]
         world.fetched_count = len(self.threads.partition)
-        world.word_count = int(self.words.sum())
         world.latency_buckets = self.latency_buckets
         return world
 

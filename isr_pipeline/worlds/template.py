@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from isr_pipeline.kafka.fetcher import java_string_hash
 from isr_pipeline.kafka.rows import LINE, Array
@@ -26,12 +25,9 @@ from isr_pipeline.simulation.world.tables import (
     REQUESTS_PER_THREAD,
     SLOT_BITS,
     SLOT_MASK,
-    WORD_MASK,
-    WORD_SHIFT,
     World,
 )
 from isr_pipeline.worlds.entities import begins_of, walk_order
-from isr_pipeline.worlds.leaves import plans, plans_of_fetches, plans_of_produces, tree_of
 from isr_pipeline.worlds.memory import Memory
 
 if TYPE_CHECKING:
@@ -76,7 +72,6 @@ class Template:
         self.slot0 = dict(
             zip(counts, begins_of(np.array([*counts.values()])).tolist(), strict=True)
         )
-        self.tree = tree_of(self._weights(counts))
         self.due = np.full(sum(counts.values()), INF, dtype=np.int64)
         self._places()
         self._brokers()
@@ -95,24 +90,10 @@ class Template:
         """How each cell may move while the world repeats; asked for where it can."""
         return motions_of(self.w)
 
-    def _weights(self, counts: dict[Slot, int]) -> npt.NDArray[np.float64]:
-        """How often each slot is planned, by its number."""
-        of_broker = {Slot.HANDLER: self.shape.io, Slot.SENDER: self.shape.net}
-        weights: list[npt.NDArray[np.float64]] = []
-        for kind, count in counts.items():
-            if kind == Slot.REQUEST:
-                weights.append(np.tile(plans_of_fetches(), len(self.threads.ends)))
-                weights.append(np.tile(plans_of_produces(), len(self.entities.streams)))
-            elif kind in of_broker:
-                weights += [np.array(plans(kind, group)) for group in of_broker[kind]]
-            else:
-                weights.append(np.tile(plans(kind, 1), count))
-        return np.concatenate(weights)
-
     def _places(self) -> None:
         """The array, with its header."""
         entities = self.entities
-        tables = Places(World.cells_of["tree"].place + self.tree.size)
+        tables = Places(World.cells_of["tree"].place + 2 * len(self.due))
         places = {name: tables.place(cells) for name, cells in self.shape.tables.items()}
         places["ledgers"] = tables.place(0)
         self.places = places
@@ -121,13 +102,12 @@ class Template:
         header_of(self.w).begin(**places)
         self.world = world = World(self.w)
         world.compared_cells = places["entities"]
-        world.tree_size = self.tree.size
+        world.tree_size = 2 * len(self.due)
         world.last_stream = world.streams
         world.fetches_ahead = tables.size > AHEAD_CELLS
         world.least_isr = entities.members.min()
         if (entities.members < entities.rfs).any():
             world.depends_on = Depends.OUTSIDE
-        numbers_of(self.w, "inner_nodes")[:] = self.tree.inner
 
     def _at(self, name: str, numbers: Array) -> Array:
         """Places of a table's rows, or of numbers, by their numbers."""
@@ -137,7 +117,7 @@ class Template:
     def _slots(self, kind: Slot, who: Array) -> Array:
         """Slots of all entities of a kind; they stand for the places ``who``."""
         numbers = self.slot0[kind] + np.arange(len(who), dtype=np.int64)
-        slots: Array = self.tree.leaves[numbers] << SLOT_BITS | numbers
+        slots: Array = (len(self.due) + numbers) << SLOT_BITS | numbers
         numbers_of(self.w, "entities")[numbers] = who << KIND_BITS | kind
         numbers_of(self.w, "slots")[numbers] = slots
         return slots
@@ -269,14 +249,11 @@ class Template:
             leader=self._at("replicas", leader),
             record=self._at("followers", record),
         )
-        words = begins_of(self.shape.words)
         place = np.arange(len(fetched)) - first[owner]
         table_of(self.w, "fetching").put(
             record,
             thread=threads.places[owner],
             place=place,
-            word=self._at("words", words[owner] + (place >> WORD_SHIFT)),
-            bit=1 << (place & WORD_MASK),
         )
         of_broker = np.argsort(ends[:, 0], kind="stable")
         table_of(self.w, "threads_by_broker")["thread"] = threads.places[of_broker]
@@ -288,7 +265,6 @@ class Template:
             follower=self._at("brokers", ends[:, 0]),
             leader=self._at("brokers", ends[:, 1]),
             requests=self._at("requests", requests),
-            words=self._at("words", words),
             way=self._at("links", ends[:, 0] * nodes + ends[:, 1]),
             way_back=self._at("links", ends[:, 1] * nodes + ends[:, 0]),
             fetched=self._at("fetched", first),

@@ -20,7 +20,7 @@ from tests.tables import data_of
 IN_PLAIN_PYTHON = [
     name
     for name, switch in SWITCHES.items()
-    if not switch.compiles or name.endswith(("-bits", "-fetches", "-reads"))
+    if not switch.compiles or name.endswith(("-fetches", "-partitions"))
 ]
 """Switches of what is there without the compiler, too."""
 
@@ -92,16 +92,16 @@ class TestLine:
     def test_ratios_of_turns(self) -> None:
         """Of each turn one ratio, times of the arm over those of the whole."""
         whole: Any = Fake(BASE, 2.0, "x")
-        off: Any = Fake("dirty-bits", 3.0, "x")
-        found = ablations.line("dirty-bits", SWITCHES["dirty-bits"], whole, off)
+        off: Any = Fake("validated-fetches", 3.0, "x")
+        found = ablations.line("validated-fetches", SWITCHES["validated-fetches"], whole, off)
         assert found["panel"] == found["large"] == [1.5] * ablations.TURNS
 
     def test_what_computes_something_else_has_no_time(self) -> None:
         """A switch that changes a result is an error."""
         whole: Any = Fake(BASE, 2.0, "x")
-        off: Any = Fake("dirty-bits", 3.0, "y")
-        with pytest.raises(ablations.ResultsDiffer, match="without dirty-bits"):
-            ablations.line("dirty-bits", SWITCHES["dirty-bits"], whole, off)
+        off: Any = Fake("validated-fetches", 3.0, "y")
+        with pytest.raises(ablations.ResultsDiffer, match="without validated-fetches"):
+            ablations.line("validated-fetches", SWITCHES["validated-fetches"], whole, off)
 
     def test_goes_on_where_it_was(self) -> None:
         """What this kernel has a line for on this machine is not measured again."""

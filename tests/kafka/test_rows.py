@@ -10,6 +10,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from isr_pipeline.kafka.compiling import Rule, rule
 from isr_pipeline.kafka.partition import tick_period
@@ -37,6 +39,7 @@ from isr_pipeline.kafka.rows import (
     place_of,
     row_at,
     row_in,
+    trailing_zeros,
 )
 from tests.kafka.records import NAMES, empty_record, rules_of
 
@@ -379,3 +382,19 @@ class TestBitLength:
     def test_compiled_as_in_plain_python(self, number: int) -> None:
         """The processor's instruction counts as the text of the binary number does."""
         assert _bits_of(number) == len(f"{number:b}".lstrip("0"))
+
+
+@numba.njit
+def _counted(bits):  # type: ignore[no-untyped-def]
+    return trailing_zeros(bits)
+
+
+class TestTrailingZeros:
+    """How far it is to the next set bit."""
+
+    @given(st.integers(0, (1 << 32) - 1))
+    def test_compiled_as_in_plain_python(self, bits: int) -> None:
+        """The processor's instruction counts as the text of the binary number does."""
+        written = f"{bits:b}"
+        expected = len(written) - len(written.rstrip("0")) if bits else 64
+        assert _counted(bits) == expected

@@ -30,13 +30,7 @@ from isr_pipeline.simulation.follower import expects, nothing_against, of_thread
 from isr_pipeline.simulation.kernel import finish, take_until
 from isr_pipeline.simulation.leader import leads_officially
 from isr_pipeline.simulation.shortcuts.depends import may_elect_uncleanly, min_isr
-from isr_pipeline.simulation.shortcuts.dirty import (
-    is_unchanged,
-    is_validated,
-    next_dirty,
-    unchanged_in,
-    word_of,
-)
+from isr_pipeline.simulation.shortcuts.validated import is_validated
 from isr_pipeline.simulation.world.jit import compiled, entry
 from isr_pipeline.simulation.world.queue import due, leaf, slot_of
 from isr_pipeline.simulation.world.states import (
@@ -47,7 +41,6 @@ from isr_pipeline.simulation.world.states import (
     HandlerState,
     Mover,
     RequestError,
-    RequestKind,
     RequestState,
     Standing,
     ThreadState,
@@ -58,7 +51,6 @@ from isr_pipeline.simulation.world.tables import (
     INF,
     REQUESTS_PER_THREAD,
     SLOT_BITS,
-    WORD_MASK,
     Broker,
     FetcherThread,
     Handler,
@@ -606,72 +598,6 @@ def _sent_validated(world: World, thread: FetcherThread) -> bool:
 
 
 @compiled
-def _nothing_missed(world: World, rules: Rules, seen: Array, _: World) -> bool:
-    """A partition whose dirty bit is clear has nothing new for its follower."""
-    for i in range(world.thread_count):
-        thread = world.threads[i]
-        if thread.validated_at != world.rare_events:
-            continue
-        request = thread.request
-        for c in range(request.entry_count):
-            entry = request.entries[c]
-            if next_dirty(thread, c) == c or entry.offset < 0:
-                continue
-            fetched = thread.fetched[c]
-            leader = fetched.leader
-            if (
-                leader.log_end_offset != entry.offset
-                or leader.high_watermark != entry.high_watermark
-            ):
-                return False
-            if fetched.answered_high_watermark != entry.high_watermark:
-                return False
-    return True
-
-
-@compiled
-def _unchanged(world: World, rules: Rules, seen: Array, _: World) -> bool:
-    """A partition marked unchanged needs nothing but times in the leader's record."""
-    for number in range(world.thread_count):
-        thread = world.threads[number]
-        if thread.validated_at != world.rare_events:
-            continue
-        request = thread.request
-        for i in range(thread.fetched_count):
-            entry = request.entries[i]
-            if (unchanged_in(word_of(thread, i)) >> (i & WORD_MASK)) & 1:
-                if entry.offset < 0 or not is_unchanged(entry, thread.fetched[i]):
-                    return False
-    return True
-
-
-@compiled
-def _owed(world: World, rules: Rules, seen: Array, _: World) -> bool:
-    """Only validated fetches defer pending reads, and only for ISR members."""
-    for number in range(world.request_count):
-        request = world.requests[number]
-        if request.kind != RequestKind.FETCH or request.pending <= 1:
-            continue
-        on_leader = request.state in (
-            RequestState.HANDLING,
-            RequestState.PURGATORY,
-            RequestState.COMPLETING,
-            RequestState.EXPIRING,
-            RequestState.EXPIRING_READ,
-        )
-        if not on_leader or not is_validated(world, request):
-            return False
-        fetched = request.thread.fetched
-        for i in range(request.thread.fetched_count):
-            if (request.pending >> 1 >> i) & 1:
-                entry = request.entries[i]
-                leader = fetched[i].leader
-                if entry.offset < 0 or (leader.isr & entry.bit) == 0:
-                    return False
-    return True
-
-
-@compiled
 def _validated(world: World, rules: Rules, seen: Array, _: World) -> bool:
     """A validated fetch would pass every check."""
     for i in range(world.thread_count):
@@ -765,9 +691,6 @@ OF_THE_WORLD = (
     (20, "a partition's lock is held by its holders, and no request waits for a free one", _locks),
     (21, "an entity at work has a next event", _at_work),
     (24, "a validated fetch would pass every check", _validated),
-    (26, "a partition whose dirty bit is clear has nothing new for its follower", _nothing_missed),
-    (27, "a partition marked unchanged needs nothing but times in the leader's record", _unchanged),
-    (28, "pending reads are deferred by validated fetches only, and for ISR members only", _owed),
 )
 """Of the world as a whole."""
 

@@ -16,8 +16,7 @@ from unittest.mock import patch
 
 from isr_pipeline.base.errors import BudgetSpent
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
-from isr_pipeline.simulation import fetches, follower, purgatory
-from isr_pipeline.simulation.shortcuts import pending
+from isr_pipeline.simulation import fetches
 from isr_pipeline.simulation.world.columns import table_of
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import advance, run
@@ -30,14 +29,11 @@ HORIZON_MS = 2000  # in plain Python the kernel does some ten thousand events a 
 
 @contextmanager
 def visit_all() -> Iterator[None]:
-    """Pass over no partition of a fetch, note pending reads at once, keep each release's order."""
+    """Pass over no partition of a fetch, and keep each release's order."""
     with ExitStack() as changes:
         for module, name, instead in (
             (fetches, "_skip_unchanged", _itself),
-            (purgatory, "next_dirty", _itself),
-            (follower, "next_dirty", _itself),
             (fetches, "_reads_nothing", _never),
-            (pending, "is_kept", _never),
         ):
             changes.enter_context(patch.object(module, name, instead))
         yield

@@ -38,8 +38,8 @@ from tests.simulation.worlds import ACKS_1, ACKS_ALL, FAST, fault
 ONE_EACH = {
     *("brokers", "partitions", "replicas", "followers", "threads", "fetched", "entries"),
     *("streams", "handlers", "senders", "faults", "touched", "links", "reports", "entities"),
-    *("slots", "fetching", "words", "threads_by_broker", "hosted", "rack_distances"),
-    *("disk_faults", "inner_nodes", "change"),
+    *("slots", "fetching", "threads_by_broker", "hosted", "rack_distances"),
+    *("disk_faults", "change"),
 }
 """Tables with a place for each of what stands in the scenario: there is never more."""
 

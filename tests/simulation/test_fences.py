@@ -22,18 +22,9 @@ from tests.simulation.test_invariants import simple
 
 SIMULATION = Path(kernel.__file__).resolve().parent
 
-SETTERS = {
-    "log_end_offset": "set_log_end",
-    "high_watermark": "set_high_watermark",
-    "isr": "set_isr",
-}
-"""Cell of a leader, or of another replica -> the one function that writes it."""
-MOVED = {
-    f"{table}.{cell}"
-    for table, row in TABLES.items()
-    if issubclass(row, Leader)
-    for cell in SETTERS
-}
+SETTER = "set_isr"
+"""The one function that writes the ISR that a leader knows, and notes it."""
+ISRS = {f"{name}.isr" for name, row in TABLES.items() if issubclass(row, Leader)}
 SHAREABLE = {
     "World.min_insync_replicas",
     "World.unclean_leader_election",
@@ -71,10 +62,7 @@ NOTED = {
             *("_completion_read", "expire_steps"),
         )
     },
-    **{
-        (name, "Rules.kip501"): ("maybe_shrink_isr", "note(world, Depends.EXPIRED)")
-        for name in ("_record_fetch", "_fetch_done")
-    },
+    ("_fetch_done", "Rules.kip501"): ("maybe_shrink_isr", "note(world, Depends.EXPIRED)"),
     **dict.fromkeys(
         (
             ("s2_alarm", "Rules.kip501"),
@@ -125,11 +113,15 @@ def fenced(use: Use, cells: set[str]) -> bool:
 
 
 def unfenced_writes(parsed: dict[str, ast.Module]) -> list[str]:
-    """Places that move a log end, a high watermark or an ISR past the setters."""
+    """Functions that write a leader's ISR past the setter."""
+    returns = returns_of(parsed)
     return [
-        f"{path}:{use.line}"
-        for path, use in cells_of(parsed)
-        if path != "state.py" and use.written and fenced(use, MOVED)
+        node.name
+        for tree in parsed.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name != SETTER
+        for use in uses_in(node, returns)
+        if use.written and fenced(use, ISRS)
     ]
 
 
@@ -171,41 +163,27 @@ def changed(path: str, old: str, new: str) -> dict[str, ast.Module]:
     return trees() | {path: ast.parse(text.replace(old, new))}
 
 
-class TestSetters:
-    """Only three functions move what fetches are passed over by."""
+class TestSetter:
+    """Only one function writes what a leader knows as its ISR: min.insync.replicas hangs on it."""
 
-    def test_nobody_else_writes_a_log_end_a_high_watermark_or_an_isr(self) -> None:
-        """Those of a replica are assigned in `state.py` alone."""
+    def test_nobody_else_writes_an_isr(self) -> None:
+        """That of a leader is assigned in `set_isr` alone."""
         assert unfenced_writes(trees()) == []
 
-    @pytest.mark.parametrize(("cell", "setter"), SETTERS.items())
-    def test_each_setter_tells(self, cell: str, setter: str) -> None:
-        """It writes its cell, and notes the move for the followers."""
-        function = next(
+    def test_it_notes_the_isr(self) -> None:
+        """Runs that differ in min.insync.replicas may be shared only because it does."""
+        (setter,) = (
             node
-            for node in trees()["state.py"].body
-            if isinstance(node, ast.FunctionDef) and node.name == setter
+            for node in ast.walk(trees()["shortcuts/depends.py"])
+            if isinstance(node, ast.FunctionDef) and node.name == SETTER
         )
-        assert [use.cell for use in uses_in(function, {}) if use.written] == [f"Replica.{cell}"]
-        assert names_in(function) & {"mark_followers_dirty", "mark_isr_changed"}
+        assert "note_isr" in names_in(setter)
 
-    def test_a_write_past_them_is_found(self) -> None:
-        """An append that moves the log end by itself is caught here, not by a random scenario."""
-        mutated = changed(
-            "leader.py",
-            "set_log_end(leader, leader.log_end_offset + records)",
-            "leader.log_end_offset += records",
-        )
-        assert [place.partition(":")[0] for place in unfenced_writes(mutated)] == ["leader.py"]
-
-    def test_whose_cell_it_is_need_not_be_known(self) -> None:
-        """A write to a row that comes from nowhere is caught as well."""
-        mutated = changed(
-            "leader.py",
-            "set_log_end(leader, leader.log_end_offset + records)",
-            "rows()[0].log_end_offset += records",
-        )
-        assert [place.partition(":")[0] for place in unfenced_writes(mutated)] == ["leader.py"]
+    @pytest.mark.parametrize("written", ["leader.isr = isr", "rows()[0].isr = isr"])
+    def test_a_write_past_it_is_found(self, written: str) -> None:
+        """Whether or not the code tells whose cell it is."""
+        mutated = changed("alter_partition.py", "set_isr(world, leader, isr)", written)
+        assert unfenced_writes(mutated) == ["_take_commit"]
 
 
 class TestSettings:

@@ -18,7 +18,7 @@ from isr_pipeline.base.errors import BudgetSpent
 from isr_pipeline.kafka.rows import Row
 from isr_pipeline.scenarios.model import Scenario
 from isr_pipeline.simulation.world import tables
-from isr_pipeline.simulation.world.states import HandlerState, RequestState, Standing
+from isr_pipeline.simulation.world.states import HandlerState, Standing
 from isr_pipeline.simulation.world.tables import (
     INF,
     NEVER,
@@ -184,45 +184,6 @@ def _validated_against_its_state(world: World) -> None:
     thread.fetched.follower.must_truncate = 1
 
 
-def _unheard(cell: str) -> Callable[[World], None]:
-    """Let the leader, the entry and the follower differ in one cell of which nobody was told."""
-
-    def damage(world: World) -> None:
-        thread, request = _validated(world)
-        rows: dict[str, Row] = {
-            "log_end_offset": thread.fetched.leader,
-            "high_watermark": request.entries,
-            "answered_high_watermark": thread.fetched,
-        }
-        setattr(rows[cell], cell, getattr(rows[cell], cell) + 1)
-
-    return damage
-
-
-def _unchanged(world: World) -> Callable[[str], None]:
-    """Let the first thread's first partition be unchanged; returns how to change its record."""
-    thread, request = _validated(world)
-    thread.words.dirty = 0
-    thread.words.unchanged = 1
-    record = thread.fetched.record
-    record.log_end_offset = request.entries.offset
-    record.last_fetch_leader_log_end_offset = request.entries.offset
-
-    def change(cell: str) -> None:
-        setattr(record, cell, getattr(record, cell) + 1)
-
-    return change
-
-
-def _not_unchanged(world: World) -> None:
-    _unchanged(world)("last_fetch_leader_log_end_offset")
-
-
-def _deferred_by_nobody(world: World) -> None:
-    _, request = _validated(world)
-    request.pending = 0b11
-
-
 DAMAGES: dict[int, Callable[[World], None]] = {
     1: _set(header, "now", INF),
     2: _set(first_partition, "leader", 1),
@@ -246,9 +207,6 @@ DAMAGES: dict[int, Callable[[World], None]] = {
     23: _set(first_broker, "alter_queued", 1),
     24: _validated_against_its_state,
     25: _set(first_partition, "eligible", 0b011),
-    26: _unheard("log_end_offset"),
-    27: _not_unchanged,
-    28: _deferred_by_nobody,
 }
 
 
@@ -329,44 +287,6 @@ class TestNoticing:
         seen = _seen(world)
         _set(row, cell, 1)(world)
         assert broken(world, seen) == 25
-
-    @pytest.mark.parametrize(
-        "cell", ["log_end_offset", "high_watermark", "answered_high_watermark"]
-    )
-    def test_a_dirty_bit_that_is_missing_is_noticed(self, cell: str) -> None:
-        """Invariant 26: a log's end, a high watermark in the answer, and the one that is known."""
-        world = world_at_rest()
-        seen = _seen(world)
-        thread, _ = _validated(world)
-        assert broken(world, seen) == 0
-        _unheard(cell)(world)
-        assert broken(world, seen) == 26
-        thread.words.dirty = 1
-        assert broken(world, seen) == 0
-
-    @pytest.mark.parametrize("cell", ["log_end_offset", "last_fetch_leader_log_end_offset"])
-    def test_a_record_that_is_not_unchanged_is_noticed(self, cell: str) -> None:
-        """Invariant 27: both offsets count, unless the dirty bit is set."""
-        world = world_at_rest()
-        seen = _seen(world)
-        change = _unchanged(world)
-        assert broken(world, seen) == 0
-        change(cell)
-        assert broken(world, seen) == 27
-        header(world).words.dirty = 1
-        assert broken(world, seen) == 0
-
-    def test_a_pending_read_owed_to_an_outsider_is_noticed(self) -> None:
-        """Invariant 28: the high watermark might wait for it."""
-        world = world_at_rest()
-        seen = _seen(world)
-        thread, request = _validated(world)
-        request.validated_at = thread.validated_at
-        request.pending = 0b11
-        request.state = RequestState.COMPLETING
-        assert broken(world, seen) == 0
-        request.entries.bit = 1 << 40  # the bit of a replica that is in no ISR
-        assert broken(world, seen) == 28
 
     def test_the_error_names_invariant_scenario_and_time(self) -> None:
         """Whoever sees it knows where to look."""

@@ -15,12 +15,12 @@ import pytest
 
 from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.kafka.compiling import UNCOUNTED
-from isr_pipeline.simulation.shortcuts.pending import forget_pending
+from isr_pipeline.simulation.pending_reads import forget_pending
 from isr_pipeline.simulation.world import jit
 from isr_pipeline.simulation.world.jit import INTERNALS
 from isr_pipeline.simulation.world.tables import request_at, rules_in, world_in
 from tests.saying import finished
-from tests.simulation.test_pending import Fetching
+from tests.simulation.test_pending_reads import Fetching
 
 
 def _forget_twice(w, rules, q):  # type: ignore[no-untyped-def]

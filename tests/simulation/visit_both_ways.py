@@ -20,13 +20,7 @@ import numpy as np
 from isr_pipeline.kafka.rows import Array, counterpart
 from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.simulation import fetches, handlers, purgatory
-from isr_pipeline.simulation.shortcuts.dirty import (
-    is_unchanged,
-    is_validated,
-    mark_changed,
-    mark_followers_dirty,
-)
-from isr_pipeline.simulation.shortcuts.pending import flush_all
+from isr_pipeline.simulation.shortcuts.validated import is_validated
 from isr_pipeline.simulation.world.columns import table_of
 from isr_pipeline.simulation.world.tables import Broker, Handler, Request, World
 from isr_pipeline.worlds.encoder import encode
@@ -57,11 +51,8 @@ def shuffle(request: Request, chance: random.Random) -> None:
         )
         if chance.random() < 0.5:
             leader.high_watermark -= 10
-            mark_followers_dirty(leader)
         if chance.random() < 0.2:
             leader.isr &= ~entry.bit
-        if not is_unchanged(entry, fetched):
-            mark_changed(thread, i)
 
 
 def array_of(world: World) -> Array:
@@ -75,7 +66,6 @@ def after(step: Any, skips: bool, world: World, rules: Any, *rows: Any) -> Array
     copy = World(w)
     with nullcontext() if skips else visit_all():
         step(copy, rules, *(counterpart(row, copy) for row in rows))
-    flush_all(copy, rules)
     followers = table_of(w, "followers")
     followers["log_start_offset"] = followers["log_end_offset_time"] = 0
     for offsets, counts in zip(
@@ -83,7 +73,6 @@ def after(step: Any, skips: bool, world: World, rules: Any, *rows: Any) -> Array
     ):
         in_order_of_offsets(offsets, counts)
     table_of(w, "entries")["leader_end"] = 0
-    table_of(w, "words")["unchanged"] = 0
     return w
 
 

@@ -17,7 +17,7 @@ from isr_pipeline.kafka.partition import effective_min_isr, size_of
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.states import Depends, OwnSetting
-from isr_pipeline.simulation.world.tables import Partition, World
+from isr_pipeline.simulation.world.tables import Partition, Replica, World
 
 
 @compiled
@@ -68,3 +68,10 @@ def note_isr(world: World, partition: Partition, isr: int) -> None:
 def note_read(world: World, duration: int) -> None:
     """A follower's read takes so long: Solution 2's timer may fire before its end."""
     world.longest_read = max(world.longest_read, duration)
+
+
+@compiled
+def set_isr(world: World, leader: Replica, isr: int) -> None:
+    """``leader`` knows ``isr`` as the committed ISR from now on."""
+    leader.isr = isr
+    note_isr(world, leader.partition, isr)

@@ -126,14 +126,12 @@ ROWS: Final[dict[str, Callable[[World], int]]] = {
     "entities": lambda world: world.slot_count,
     "slots": lambda world: world.slot_count,
     "fetching": lambda world: world.replica_count * world.replicas_max,
-    "words": lambda world: world.word_count,
     "threads_by_broker": lambda world: world.thread_count,
     "epochs": lambda world: world.replica_count * EPOCHS_MAX,
     "hosted": lambda world: world.replica_count,
     "rack_distances": lambda world: (world.broker_count + 1) ** 2,
     "locked_reads": lambda _: LOCKED_MAX,
     "disk_faults": lambda world: world.fault_count,
-    "inner_nodes": lambda world: world.slot_count - 1,
     "events": lambda world: world.listed_events,
 }
 """Rows, or numbers, of each table: in their order in the array, but for the events, which stand

@@ -1,9 +1,10 @@
 """What happens next: a winner tree over one key a slot.
 
 Every entity that can have a next moment owns exactly one slot, ``leaf << 20 | number``: its node in
-the tree (`worlds.leaves`), and its number. Its key is ``time << 20 | number``, so ties go to the
-lower number. A changed plan overwrites the key: nothing is allocated or searched. Times from
-NOT_DUE on, 101 days, do not fit into a key: such a slot does not fire, as no horizon is as late.
+the tree, where leaves stand behind all other nodes in the order of their numbers, and its number.
+Its key is ``time << 20 | number``, so ties go to the lower number. A changed plan overwrites the
+key: nothing is allocated or searched. Times from NOT_DUE on, 101 days, do not fit into a key: such
+a slot does not fire, as no horizon is as late.
 """
 
 from __future__ import annotations
@@ -63,8 +64,7 @@ def schedule(world: World, slot: int, time: int) -> None:
 def refill(world: World) -> None:
     """Find every winner anew, after keys were written without `schedule`."""
     tree = world.tree
-    for k in range(world.slot_count - 1):
-        i = world.inner_nodes[k]
+    for i in range(world.slot_count - 1, 0, -1):
         tree[i] = min(tree[2 * i], tree[2 * i + 1])
 
 

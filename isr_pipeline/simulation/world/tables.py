@@ -86,9 +86,6 @@ INJECTED_ONCE: Final = 0  # `Replica.injected_until`: the next append fails
 INJECTED_MET: Final = -1  # and has
 REQUESTS_PER_THREAD: Final = 3
 REQUESTS_PER_STREAM: Final = 2
-WORD_SHIFT: Final = 5
-WORD_BITS: Final = 1 << WORD_SHIFT  # fetched partitions of a `Word`
-WORD_MASK: Final = WORD_BITS - 1
 LOCKED_MAX: Final = 256  # reads that `World.locked_reads` holds: a power of two
 LATENCY_SUB_BITS: Final = 7  # 128 buckets an octave: at most 0.8 % wide
 
@@ -109,7 +106,6 @@ class World(Row, lines=True, header=True):
     sender_count: Fixed  # network threads of all brokers
     request_count: Fixed
     fetched_count: Fixed  # fetched partitions of all threads
-    word_count: Fixed  # words of bits of all threads
     latency_buckets: Fixed  # of each histogram of latencies
     check_slot: Fixed  # slot of the check for preferred leaders
     sample_slot: Fixed
@@ -135,7 +131,6 @@ class World(Row, lines=True, header=True):
     entities: Span  # number of a slot -> place of its entity << 15 | kind
     slots: Span  # number of a slot -> slot
     fetching: Ref[Fetching]  # replica x follower's position -> who fetches from it
-    words: Ref[Word]  # of all threads
     threads_by_broker: Ref[BrokerThread]  # broker by broker
     epochs: Ref[LeaderEpoch]  # of all replicas
     hosted: Ref[Hosted]  # broker by broker, in the order of its tick
@@ -143,7 +138,6 @@ class World(Row, lines=True, header=True):
     rack_distances: Span
     locked_reads: Ref[LockedRead]  # ldr: ring of the last reads that held a lock
     disk_faults: Span  # numbers of the brokers' faults of disk and log
-    inner_nodes: Span  # nodes of the winner tree that are no leaf, deepest first
     ledgers: Ref[Batch]
     queues: Ref[Queued]
     answers: Span
@@ -422,7 +416,6 @@ class FetcherThread(Row, lines=True):
     append_place: Cell  # fetched partition being appended
     holds_back: Flag  # appending: batches before a corrupt one are held back
     validated_at: Loose = initial(-1)  # fol: World.rare_events when all its checks passed, -1 else
-    words: Ref[Word]
     slot: Fixed
     follower: Ref[Broker]
     leader: Ref[Broker]
@@ -434,20 +427,11 @@ class FetcherThread(Row, lines=True):
     used_count: Cell  # fol: fetched partitions up to the last that was ever fetched
 
 
-class Word(Row):
-    """Bits of 32 fetched partitions of a thread (`shortcuts.dirty`)."""
-
-    dirty: Cell  # ldr sets, fol clears: may be new
-    unchanged: Cell  # ldr: its record needs only times
-
-
 class Fetching(Row):
     """Who fetches from a leader for the follower at a position."""
 
     thread: Ref[FetcherThread]
     place: Fixed  # number of the partition among those that it fetches
-    word: Ref[Word]  # that has the partition's bits
-    bit: Fixed
 
 
 class Fetched(Row):
@@ -475,7 +459,7 @@ class Request(Row, lines=True):
     error: State[RequestError]
     has_data: Flag  # the response holds data
     bytes: Cell
-    pending: Cell  # KIP-501: 1 while reads are pending, and bits of those deferred
+    pending: Flag  # KIP-501: its reads are pending
     deadline: Time  # purgatory
     locked: Maybe[Replica]  # whose lock an own read holds
     place: Cell  # entry that is being read
