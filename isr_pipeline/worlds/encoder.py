@@ -176,9 +176,7 @@ class Layout:
         self.due = self.template.due.copy()
         self._places(sample_us, events)
         periods = [*self._clients(choices.clients_per_s), *self._streams()]
-        self.period_us = (
-            common_period_us(periods) if jumps and not sample_us and not is_exact() else 0
-        )
+        self.period_us = common_period_us(periods) if jumps and not sample_us else 0
         self.world.period_us = self.period_us
         self._logs()
         self._faults()
@@ -474,6 +472,7 @@ def prepare(
     """
     cluster, sample_us, listed = scenario.cluster, us(sample_ms), EVENTS_LISTED if events else 0
     choices, entities = choices_for(scenario), entities_of(scenario)
+    jumps = jumps and not is_exact()
     like = (
         scenario.seed,
         entities,
