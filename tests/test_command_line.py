@@ -285,7 +285,7 @@ def test_a_long_command_stays_in_one_piece(
     monkeypatch.setenv("COLUMNS", "40")
     reason = f"accept this night: isr-pipeline baseline accept 2026-11-19 --why '{'x' * 200}'"
     night = {"night": "2026-11-19", "experiment": "smoke", "status": "baseline"}
-    night |= {"headline": "", "reason": reason, "later": ""}
+    night |= {"headline": "", "reason": reason, "later": "", "reference": ""}
     places = {"report": "/no", "data_docs": "/no", "mlflow": "m"}
     print_night({**night, "to_do": [], "configs": [], "tables": {}, "places": places})
     assert reason in capsys.readouterr().out.splitlines()
