@@ -12,9 +12,12 @@ from ruamel.yaml.error import MarkedYAMLError
 
 from isr_pipeline.base.errors import InputError, together
 from isr_pipeline.base.files.checks import Path_
+from isr_pipeline.base.files.reading import DEPTH_MAX, NODES_MAX
 from isr_pipeline.base.files.words import dotted
 
 _ENDINGS = (".yaml", ".yml", ".json")
+STREAM_DEPTH = 2
+"""Levels of a stream and its document, around all others."""
 
 
 @contextlib.contextmanager
@@ -50,11 +53,27 @@ def _lines_of(file: str) -> dict[str, int]:
     found: dict[str, int] = {}
     if file.endswith(_ENDINGS):
         with contextlib.suppress(OSError, ValueError, RecursionError, MarkedYAMLError):
-            events = YAML(typ="safe", pure=True).parse(Path(file).read_text("utf-8-sig"))
+            text = Path(file).read_text("utf-8-sig")
+            events = _within_limits(YAML(typ="safe", pure=True).parse(text))
             for event in events:
                 if type(event).__name__ == "MappingStartEvent":
                     _note_mapping(events, (), found)
     return found
+
+
+def _within_limits(events: Iterator[Any]) -> Iterator[Any]:
+    """Events up to where `reading` ends as well: what is deeper or longer has no lines.
+
+    Raises:
+        ValueError: a limit is passed.
+    """
+    depth = 0
+    for number, event in enumerate(events):
+        name = type(event).__name__
+        depth += name.endswith("StartEvent") - name.endswith("EndEvent")
+        if depth > DEPTH_MAX + STREAM_DEPTH or number > 2 * NODES_MAX:
+            raise ValueError
+        yield event
 
 
 def _note_mapping(events: Iterator[Any], path: Path_, found: dict[str, int]) -> None:
