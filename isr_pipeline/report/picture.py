@@ -37,7 +37,6 @@ ROUNDING = 1e-9
 
 NOTHING_WORSE = "nothing worse"
 NOTHING_FOUND_WORSE = "nothing found worse"
-SAME = "the same everywhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +198,8 @@ def _row(one: AgainstReference, axes: Sequence[Axis], called: differences.Called
 
 def _cell(one: Difference, axis: Axis, called: differences.Called) -> Cell:
     if not one.differing:
-        told = f"{label(one.metric)}: {SAME}"
-        return Cell(one.metric, Word.NONE, None, SAME, differences.same(one), told)
+        told = f"{label(one.metric)}: {differences.SAME}"
+        return Cell(one.metric, Word.NONE, None, differences.SAME, differences.same(one), told)
     return Cell(
         metric=one.metric,
         word=one.word,

@@ -13,7 +13,7 @@ from isr_pipeline.base.files.words import run_called
 from isr_pipeline.base.storage.places import place_of
 from isr_pipeline.report import differences
 from isr_pipeline.report.picture import COLOURS as WORD_COLOURS
-from isr_pipeline.report.picture import SAME, Axis, Cell, Picture, bar_text, best_first, picture
+from isr_pipeline.report.picture import Axis, Cell, Picture, bar_text, best_first, picture
 from isr_pipeline.verdicts import ledger, quantities
 from isr_pipeline.verdicts.baseline import BaselineRecord, damages
 from isr_pipeline.verdicts.record import (
@@ -120,7 +120,10 @@ def _picture(drawn: Picture | None, reference: str) -> Iterator[Text]:
         mark = Text(f"  {row.mark}", COLOURS["improved"]) if row.mark else Text()
         yield Text(row.name, "bold") + mark
         for axis, cell in zip(drawn.axes, row.cells, strict=True):
-            if cell is not None and cell.told != f"{quantities.label(axis.metric)}: {SAME}":
+            if (
+                cell is not None
+                and cell.told != f"{quantities.label(axis.metric)}: {differences.SAME}"
+            ):
                 yield _bar(axis, cell)
 
 
