@@ -943,7 +943,7 @@ def _write_run(scenario: Any, result: Any, out: str | None, given: list[str]) ->
     from isr_pipeline.experiment.keys import unread_settings  # noqa: PLC0415
 
     for line in unread_settings(scenario, [one.partition("=")[0].strip() for one in given]):
-        _note(line)
+        _note(f"scenario {scenario.scenario_id}: {line}")
     if result.unlisted:
         _note(f"{len(result.events)} events are listed; {result.unlisted} later ones are not")
     if out is not None:

@@ -160,6 +160,7 @@ HURTING = [
     ("- " * 20_000 + "1", "line 1: nested too deeply; allowed: at most 50 levels"),
     ('{"a":' * 20_000, "nested too deeply; allowed: at most 50 levels"),
     ("- 1\n" * 100_001, "100001 lines and commas; allowed: at most 100000"),
+    ("\x00a: 1", "no YAML (unacceptable character #x0000"),
     ("a" * 2_200_000, "more than 2097152 bytes; allowed: a smaller file, or several"),
 ]
 

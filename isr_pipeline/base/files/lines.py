@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError
 
 from isr_pipeline.base.errors import InputError, together
 from isr_pipeline.base.files.checks import Path_
@@ -52,7 +51,8 @@ def _lines_of(file: str) -> dict[str, int]:
     """Line of each key and item by its dotted path, as far as the file can be read."""
     found: dict[str, int] = {}
     if file.endswith(_ENDINGS):
-        with contextlib.suppress(OSError, ValueError, RecursionError, MarkedYAMLError):
+        # A broken byte stream can end anywhere in the YAML library, and is refused without a line.
+        with contextlib.suppress(Exception):
             text = Path(file).read_text("utf-8-sig")
             events = _within_limits(YAML(typ="safe", pure=True).parse(text))
             for event in events:
