@@ -198,7 +198,7 @@ config: {eligible.leader.replicas.version: 1, replica.lag.time.max.ms: 9000}
         file = tmp_path / "s.yaml"
         file.write_text(self.SCENARIO.replace(f"{self.ELR}: 1, ", ""))
         done = CliRunner().invoke(app, ["simulate", str(file), "--set", setting, "--json", "-"])
-        assert done.stderr == f"{setting.partition('=')[0]}: {why}\n"
+        assert done.stderr == f"scenario x: {setting.partition('=')[0]}: {why}\n"
 
     def test_a_switch_in_the_file(self) -> None:
         """A scenario's own `rules` are looked at too."""
