@@ -80,7 +80,7 @@ from isr_pipeline.verdicts.record import (
     Year,
 )
 from isr_pipeline.verdicts.reference import against_reference
-from isr_pipeline.verdicts.sentences import NONE, unit_per
+from isr_pipeline.verdicts.sentences import NONE, ratio_of, unit_per
 from isr_pipeline.worlds import ready
 from isr_pipeline.worlds.columns import METRICS
 
@@ -572,6 +572,7 @@ def lines(found: Compared) -> list[str]:
         for name in ANSWERED
         if name in each and name not in marked
     ]
+    said += _also(each)
     said += not_exercised(found.against)
     undecided = [one for one in each.values() if one.word is Word.UNDECIDED]
     decided_by = [one.decided_by for one in undecided if one.decided_by]
@@ -579,6 +580,15 @@ def lines(found: Compared) -> list[str]:
         more = f"; --budget {max(decided_by)} would decide {len(decided_by)}" if decided_by else ""
         said.append(f"{len(undecided)} of {counted(len(each), 'metric')} undecided{more}")
     return [*said, *found.notes]
+
+
+def _also(each: Mapping[str, Difference]) -> Iterator[str]:
+    """What got worse and better besides, by name and ratio; the table has the figures."""
+    others = [one for name, one in each.items() if name not in ANSWERED]
+    for word in (Word.WORSE, Word.BETTER):
+        told = [f"{label(one.metric)} {ratio_of(one.pair)}" for one in others if one.word is word]
+        if told:
+            yield f"also {word}: {', '.join(told)}"
 
 
 def _answer(one: Difference) -> str:

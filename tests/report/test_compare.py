@@ -223,6 +223,17 @@ class TestWords:
         )
         approved(said)
 
+    def test_what_else_got_worse_or_better(self, approved: Approved) -> None:
+        """It has a line as well: a price outside records and producers is not left to the table."""
+        said = lines(
+            found(
+                difference(PRODUCE, Word.NONE),
+                difference("isr_flaps_per_partition_hour", Word.WORSE, ratio=13.2, low=8.2, high=18.4),
+                difference(LATENCY, Word.BETTER, ratio=0.9, low=0.85, high=0.95),
+            )
+        )
+        approved(said)
+
     def test_undecided(self) -> None:
         """How many more scenarios would decide it, where that is known."""
         said = lines(
