@@ -228,7 +228,9 @@ class TestWords:
         said = lines(
             found(
                 difference(PRODUCE, Word.NONE),
-                difference("isr_flaps_per_partition_hour", Word.WORSE, ratio=13.2, low=8.2, high=18.4),
+                difference(
+                    "isr_flaps_per_partition_hour", Word.WORSE, ratio=13.2, low=8.2, high=18.4
+                ),
                 difference(LATENCY, Word.BETTER, ratio=0.9, low=0.85, high=0.95),
             )
         )
