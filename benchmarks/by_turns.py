@@ -11,17 +11,15 @@ Nothing else should run meanwhile.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import subprocess
-import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from benchmarks.ablations.__main__ import Arm, arm
 from benchmarks.ablations.arm import BASE
 from benchmarks.speed import record
 from isr_pipeline.base.home import REPOSITORY
@@ -37,39 +35,6 @@ Seconds = dict[str, dict[str, list[float]]]
 """Column -> commit -> processor time of each turn."""
 
 
-class Arm:
-    """A commit's own process, in a worktree of its own."""
-
-    def __init__(self, commit: str, folder: Path) -> None:
-        git("worktree", "add", "--quiet", "--detach", str(folder), commit)
-        env = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.ablations.arm", BASE],
-            cwd=folder,
-            env={**env, "ISR_PIPELINE_HOME": str(folder / ".state")},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.compile_s = float(self._answer()["seconds"])
-
-    def ask(self, question: str) -> dict[str, Any]:
-        """Ask one question of `benchmarks.ablations.arm`."""
-        assert self._process.stdin is not None
-        print(question, file=self._process.stdin, flush=True)
-        return self._answer()
-
-    def end(self) -> None:
-        """End the process."""
-        self._process.kill()
-        self._process.wait()
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
-        return answer
-
-
 def git(*words: str) -> str:
     """Run git in this repository."""
     return subprocess.run(
@@ -78,20 +43,24 @@ def git(*words: str) -> str:
 
 
 @contextmanager
+def worktree(commit: str, folder: Path) -> Iterator[Path]:
+    """A commit's files, for as long as the block lasts."""
+    git("worktree", "add", "--quiet", "--detach", str(folder), commit)
+    try:
+        yield folder
+    finally:
+        git("worktree", "remove", "--force", str(folder))
+
+
+@contextmanager
 def arms(commits: Sequence[str]) -> Iterator[dict[str, Arm]]:
-    """Start a process for each commit; worktrees go at the end."""
-    with tempfile.TemporaryDirectory() as folder:
+    """Start a process for each commit."""
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as open_:
         started: dict[str, Arm] = {}
-        try:
-            for commit in commits:
-                started[commit] = Arm(commit, Path(folder) / commit)
-            yield started
-        finally:
-            for arm in started.values():
-                arm.end()
-            for commit in commits:
-                if (Path(folder) / commit).exists():
-                    git("worktree", "remove", "--force", str(Path(folder) / commit))
+        for commit in commits:
+            folder = open_.enter_context(worktree(commit, Path(scratch) / commit))
+            started[commit] = open_.enter_context(arm(BASE, folder / ".state", checkout=folder))
+        yield started
 
 
 def measure(started: dict[str, Arm]) -> Seconds:
@@ -137,9 +106,9 @@ def main() -> None:
     commits = [git("rev-parse", "--short=10", commit) for commit in given.commits]
     subjects = [git("log", "-1", "--format=%s", commit) for commit in commits]
     with arms(commits) as started:
-        digests = {commit: arm.ask("digest")["gave"] for commit, arm in started.items()}
+        digests = {commit: one.ask("digest")["gave"] for commit, one in started.items()}
         seconds = measure(started)
-        compiled = {commit: arm.compile_s for commit, arm in started.items()}
+        compiled = {commit: one.compile_s for commit, one in started.items()}
     for commit, gave in digests.items():
         if gave != digests[commits[0]]:
             print(f"{commit} gives another digest than {commits[0]}: {gave}")

@@ -58,14 +58,17 @@ class Arm:
         home: where its kernel is compiled; a switch that is no other kernel shares that of the
             whole.
         environment: variables besides.
+        checkout: whose code it runs.
     """
 
-    def __init__(self, name: str, home: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, home: Path, environment: Mapping[str, str], checkout: Path
+    ) -> None:
         self.name = name
         kept = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.ablations.arm", name],
-            cwd=REPOSITORY,
+            cwd=checkout,
             env={**kept, "ISR_PIPELINE_HOME": str(home), **environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -94,9 +97,14 @@ class Arm:
 
 
 @contextmanager
-def arm(name: str, home: Path, environment: Mapping[str, str] | None = None) -> Iterator[Arm]:
+def arm(
+    name: str,
+    home: Path,
+    environment: Mapping[str, str] | None = None,
+    checkout: Path = REPOSITORY,
+) -> Iterator[Arm]:
     """An arm for as long as the block lasts."""
-    begun = Arm(name, home, environment or {})
+    begun = Arm(name, home, environment or {}, checkout)
     try:
         yield begun
     finally:
