@@ -8,7 +8,6 @@ for what is refused or did not succeed, 3 for a spent event budget.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 import time
@@ -951,7 +950,9 @@ def _write_run(scenario: Any, result: Any, out: str | None, given: list[str]) ->
 
 
 def _print_json(value: object) -> None:
-    sys.stdout.write(json.dumps(value, indent=1, allow_nan=False) + "\n")
+    from isr_pipeline.base.files.whole import write_json  # noqa: PLC0415
+
+    write_json(value, "-", "--json")
 
 
 if __name__ == "__main__":

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.files.whole import write_whole
-from isr_pipeline.base.files.words import scalar
-
-_PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*")
-_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.*-]*")
+from isr_pipeline.base.files.words import flow
 
 
 def write_cluster(cluster: Mapping[str, Any], path: Path, *, description: str) -> None:
@@ -79,15 +74,3 @@ def _shortened(partition: Mapping[str, Any], only: Mapping[int, list[str]]) -> d
         short["log_dirs"] = dirs
     short["records_per_s"] = partition["records_per_s"]
     return short
-
-
-def flow(value: Any) -> str:
-    """Write a value in YAML's flow style, on one line."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{flow(str(k))}: {flow(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(flow(one) for one in value) + "]"
-    if isinstance(value, str):
-        plain = _PLAIN.fullmatch(value) or _KEY.fullmatch(value)
-        return value if plain and isinstance(scalar(value), str) else json.dumps(value)
-    return json.dumps(value)

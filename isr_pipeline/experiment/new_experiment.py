@@ -19,9 +19,8 @@ from typing import Any
 from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.base.files.checks import Bad
 from isr_pipeline.base.files.whole import write_whole
-from isr_pipeline.base.files.words import shown
+from isr_pipeline.base.files.words import flow, shown
 from isr_pipeline.base.home import config_dir
-from isr_pipeline.clusters.write import flow
 from isr_pipeline.experiment.advice import Followed, followed, published
 from isr_pipeline.experiment.combinations import (
     TODAY,

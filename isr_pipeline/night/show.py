@@ -101,6 +101,7 @@ def _of_the_verdict(plan: Plan) -> dict[str, Any]:
     """What was simulated beyond the standing panel, and each configuration's differences."""
     from isr_pipeline.experiment.not_modelled import limits  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.report.differences import (  # noqa: PLC0415 - reads numpy
+        asked,
         is_answer,
         longer,
         question,
@@ -114,7 +115,7 @@ def _of_the_verdict(plan: Plan) -> dict[str, Any]:
         return {}
     return {
         "question": question(plan) if is_answer(plan, verdict) else "",
-        "asked": [one.name for one in plan.configurations if one.config_id in plan.asked],
+        "asked": asked(plan),
         "stages": [stage.model_dump(mode="json") for stage in verdict.stages],
         "scenarios_used": verdict.scenarios_used,
         "reference": plan.reference,

@@ -105,10 +105,14 @@ def is_answer(plan: Plan, verdict: NightVerdict) -> bool:
     return bool(plan.asked) and verdict.status not in ALARMS
 
 
+def asked(plan: Plan) -> list[str]:
+    """Names of the configurations that a night was asked about."""
+    return [one.name for one in plan.configurations if one.config_id in plan.asked]
+
+
 def question(plan: Plan) -> str:
     """What a night was asked."""
-    asked = [one.name for one in plan.configurations if one.config_id in plan.asked]
-    names = [name for name in asked if name != plan.reference]
+    names = [name for name in asked(plan) if name != plan.reference]
     return f"{plan.reference}, or {sentences.some(names)}?"
 
 

@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 
 from isr_pipeline.base.files.whole import write_whole
 from isr_pipeline.base.storage.places import Place, remove_tree
-from isr_pipeline.report import differences
 from isr_pipeline.report.data import NightData, read_night
 from isr_pipeline.report.picture import Cell, Picture, picture
 from isr_pipeline.verdicts.quantities import FLAPS, OFFLINE, label
@@ -126,7 +125,7 @@ def _forest(drawn: Picture, reference: str) -> Figure:
 
 def _mark(axes: Axes, place: int, cell: Cell | None) -> None:
     """A cell's bar, its verdict by colour and shape, and the two figures below."""
-    if cell is None or cell.ratio == differences.SAME:
+    if cell is None or not cell.differs:
         return
     colour, shape = MARKS[cell.word]
     said = f"{cell.word}: {cell.pair or cell.ratio}"

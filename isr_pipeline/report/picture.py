@@ -86,12 +86,14 @@ class Cell:
 
     Attributes:
         word: what the tests say.
-        bar: None where one figure is none, or both are alike.
+        differs: some scenario does.
+        bar: None where one figure is none, or none differs.
         ratio: in words; ``pair``: the two figures, without their unit; ``told``: all of it.
     """
 
     metric: str
     word: Word
+    differs: bool
     bar: Bar | None
     ratio: str
     pair: str
@@ -199,10 +201,12 @@ def _row(one: AgainstReference, axes: Sequence[Axis], called: differences.Called
 def _cell(one: Difference, axis: Axis, called: differences.Called) -> Cell:
     if not one.differing:
         told = f"{label(one.metric)}: {differences.SAME}"
-        return Cell(one.metric, Word.NONE, None, differences.SAME, differences.same(one), told)
+        same = differences.same(one)
+        return Cell(one.metric, Word.NONE, False, None, differences.SAME, same, told)
     return Cell(
         metric=one.metric,
         word=one.word,
+        differs=True,
         bar=_bar(one, axis),
         ratio=sentences.ratio_of(one.pair),
         pair=sentences.figures_of(one.metric, one.pair, unit=False),

@@ -89,7 +89,6 @@ def _environment() -> Environment:
         "figures_of": sentences.figures_of,
         "ratio": differences.ratio,
         "ratio_of": sentences.ratio_of,
-        "same": differences.SAME,
         "shapes": picture.SHAPES,
         "times": quantities.times,
         "unit_per": sentences.unit_per,

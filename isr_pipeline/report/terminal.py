@@ -120,10 +120,7 @@ def _picture(drawn: Picture | None, reference: str) -> Iterator[Text]:
         mark = Text(f"  {row.mark}", COLOURS["improved"]) if row.mark else Text()
         yield Text(row.name, "bold") + mark
         for axis, cell in zip(drawn.axes, row.cells, strict=True):
-            if (
-                cell is not None
-                and cell.told != f"{quantities.label(axis.metric)}: {differences.SAME}"
-            ):
+            if cell is not None and cell.differs:
                 yield _bar(axis, cell)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.files.whole import write_asked
+from isr_pipeline.base.files.words import flow
 from isr_pipeline.scenarios.model import Scenario, Topic
 
 Faults = list[dict[str, Any]]
@@ -184,7 +185,7 @@ def write_all(cluster: Scenario, file: Path, folder: Path) -> list[tuple[str, st
             raise InputError("--out", "", f"{path} is there", "a folder without it")
     named = os.path.relpath(file, folder)
     for name, path in paths.items():
-        write_asked(path, text(name, cluster, path.stem, f" {{file: {named}}}"), "--out")
+        write_asked(path, text(name, cluster, path.stem, " " + flow({"file": named})), "--out")
     return [
         (one.words, f"isr-pipeline simulate {paths[name]} --set {one.asks}")
         for name, one in SITUATIONS.items()
@@ -210,12 +211,7 @@ def text(name: str, cluster: Scenario, scenario_id: str, named: str) -> str:
             f"horizon_ms: {horizon_ms}",
             f"cluster:{named}",
             "faults:",
-            *(f"  - {_flow(one)}" for one in faults),
+            *(f"  - {flow(one)}" for one in faults),
             "",
         ]
     )
-
-
-def _flow(fault: Mapping[str, Any]) -> str:
-    said = (f"{key}: {str(value).lower()}" for key, value in fault.items())
-    return f"{{{', '.join(said)}}}"

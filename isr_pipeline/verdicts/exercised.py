@@ -28,7 +28,6 @@ class Bound:
         measure: column of how far a run came.
         words: of the measure.
         unit: of both, in words; ``unit_in``: how much of the column makes one.
-        value_in: how much of the key's value makes one of the column.
         is_floor: reached by what is less, not by what is more.
         happens: metric of what happens at the bound, however far the measure came.
         of_load: more of it comes with more records a second.

@@ -9,7 +9,7 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 _INT = re.compile(r"[-+]?[0-9]+")
@@ -23,6 +23,10 @@ _WORDS: dict[str, Any] = {
 }
 
 
+_PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*|[A-Za-z_][A-Za-z0-9_.*-]*")
+"""Texts that YAML reads as texts without quotes, unless they are its words."""
+
+
 def scalar(text: str) -> Any:
     """Resolve a plain scalar by the YAML 1.2 core schema."""
     if text in _WORDS:
@@ -32,6 +36,18 @@ def scalar(text: str) -> Any:
     if re.fullmatch(r"0x[0-9a-fA-F]{1,16}|0o[0-7]{1,22}", text):
         return int(text, 0)
     return text
+
+
+def flow(value: Any) -> str:
+    """Write a value in YAML's flow style, on one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{flow(str(k))}: {flow(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(flow(one) for one in value) + "]"
+    if isinstance(value, str):
+        plain = _PLAIN.fullmatch(value)
+        return value if plain and isinstance(scalar(value), str) else json.dumps(value)
+    return json.dumps(value)
 
 
 def read_number(text: str) -> int | float:
