@@ -196,7 +196,7 @@ def scenario(size: Size, horizon_ms: float, seed: int = 1) -> Scenario:
             "horizon_ms": horizon_ms,
             "warmup_ms": 0,
             "cluster": {
-                "release": "3.7+",
+                "release": "3.7-3.9",
                 "controller": "kraft",
                 "brokers": brokers,
                 "log_dirs_per_broker": 2,

@@ -64,7 +64,7 @@ def combined(asks: Sequence[str], today: Scenario, *, override_topics: bool) -> 
     A release whose upgrade finalises a feature is two configurations: before and after that.
 
     Args:
-        asks: ``KEY=V1,V2`` each; ``release=3.7+,4.1`` asks for releases.
+        asks: ``KEY=V1,V2`` each; ``release=3.9,4.1`` asks for releases.
         today: the cluster as it stands.
         override_topics: ask a key also of topics that set it for themselves.
 

@@ -42,6 +42,7 @@ from isr_pipeline.kafka.releases import (
     SWITCHES,
     RuleSet,
     default_shrink_bumps,
+    former_names,
     word_of,
 )
 from isr_pipeline.scenarios.model import (
@@ -273,7 +274,7 @@ def _shown_params(resolved: Mapping[str, Mapping[str, Param]]) -> list[str]:
 
 def _digest(params: Mapping[str, Param]) -> str:
     line = json.dumps(dict(params), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(line.encode()).hexdigest()[:12]
+    return hashlib.sha256(former_names(line).encode()).hexdigest()[:12]
 
 
 Resolved = Mapping[str, Param]

@@ -28,6 +28,7 @@ from isr_pipeline.base.home import config_dir
 from isr_pipeline.experiment.mistakes import further_mistakes, noted, override_mistakes
 from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.kafka.broker_config import LONG_MAX
+from isr_pipeline.kafka.releases import former_names
 from isr_pipeline.scenarios.cluster_file import Plain, of_a_scenario, read_cluster
 from isr_pipeline.scenarios.faults import Ms
 from isr_pipeline.scenarios.generator import DrawSource
@@ -286,7 +287,7 @@ class Experiment(Strict):
         if not self.simulated:
             del data["simulated"]
         line = json.dumps(data, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(line.encode()).hexdigest()
+        return hashlib.sha256(former_names(line).encode()).hexdigest()
 
     def resized(self, size: int | None) -> Experiment:
         """Give the experiment with panels of another size.

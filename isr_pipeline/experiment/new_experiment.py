@@ -119,7 +119,7 @@ def new_experiment(
         cluster: name of a file in ``config/clusters``.
         name: of the experiment.
         faults: name of a file in ``config/faults``.
-        asks: ``KEY=V1,V2`` each; ``release=3.7+,4.1`` asks for releases, :data:`ADVICE` for rivals.
+        asks: ``KEY=V1,V2`` each; ``release=3.9,4.1`` asks for releases, :data:`ADVICE` for rivals.
         incidents: ``crash=4,pause=12`` each: how many a year were counted in the cluster.
         topics: names or patterns of those that are simulated; none: as many as fit.
         override_topics: ask a key also of topics that set it for themselves.

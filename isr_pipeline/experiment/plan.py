@@ -26,6 +26,7 @@ from isr_pipeline.base.version import commit, version
 from isr_pipeline.experiment.configurations import Configuration, configurations
 from isr_pipeline.experiment.file import Experiment, load_experiment
 from isr_pipeline.experiment.stages import CONFIRM, Stage, planned_stages
+from isr_pipeline.kafka.releases import todays_names
 from isr_pipeline.scenarios.generator import draw_panel, draw_scenario, drawn_of
 from isr_pipeline.scenarios.panels import (
     PANELS,
@@ -190,7 +191,7 @@ class Plan(Strict):
         Raises:
             InputError: it is no plan, or one of another format.
         """
-        raw = parse_mapping(content, where, json_only=True)
+        raw = parse_mapping(todays_names(content), where, json_only=True)
         if format_of(raw) != FORMAT:
             raise InputError(where, "format", format_of(raw), f"{FORMAT}; run the night again")
         return validated(cls, raw, where)

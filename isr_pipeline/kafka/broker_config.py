@@ -113,7 +113,7 @@ def _ms(name: str, type_: str, default: int, low: int = 0, **more: object) -> Ke
 
 _BEFORE_0_11 = ("0.8.2", "0.9-0.10.1", "4485-doc", "0.10.2-2.0")
 _BEFORE_2_5 = (*_BEFORE_0_11, "2.1-2.6")
-_BEFORE_4_1 = (*_BEFORE_2_5, "2.7-3.2", "3.3-3.6", "3.7+", "4.0")
+_BEFORE_4_1 = (*_BEFORE_2_5, "2.7-3.2", "3.3-3.6", "3.7-3.9", "4.0")
 
 
 def _until(releases: Iterable[str], value: Value) -> Mapping[str, Value]:

@@ -8,7 +8,7 @@ text, `rule_set_of` reads it; every other name is that of a release's own rule s
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -22,6 +22,7 @@ from isr_pipeline.kafka.releases import (
     LOCKS,
     REGISTRATION_RETRIES,
     RELEASES,
+    RENAMED,
     RESETS,
     RULE_SETS,
     RuleSet,
@@ -77,6 +78,13 @@ def allowed_for(switch: str) -> str:
     return "true, false"
 
 
+def allowed_for_release(given: str, names: Sequence[str] = RELEASES) -> str:
+    """What may stand for a release's rule set, in words; a former name's new one."""
+    if given in RENAMED:
+        return f"{RENAMED[given]}, as {given} is called now"
+    return close_or_all(given, names)
+
+
 def own_rule_set(name: str, base: str, switches: Mapping[str, object]) -> RuleSet:
     """Make a rule set: a release with some switches changed.
 
@@ -92,7 +100,7 @@ def own_rule_set(name: str, base: str, switches: Mapping[str, object]) -> RuleSe
         allowed = "a name of a-z, 0-9, . _ + - (at most 60) that no release has"
         raise RuleSetError("name", name, allowed)
     if base not in RULE_SETS:
-        raise RuleSetError("base", base, close_or_all(base, RELEASES))
+        raise RuleSetError("base", base, allowed_for_release(base))
     for switch in switches:
         if switch not in CHANGEABLE:
             at = f"switches.{switch}"
@@ -158,7 +166,7 @@ def rule_set_of(release: str) -> RuleSet:
         return RULE_SETS[release]
     match = _TEXT.fullmatch(release)
     if match is None:
-        raise RuleSetError("", release, close_or_all(release, RELEASES))
+        raise RuleSetError("", release, allowed_for_release(release))
     name, base, rest = match.groups()
     switches: dict[str, object] = {}
     for part in rest.split(", "):

@@ -10,9 +10,11 @@ Sources are named as `path @ release`; S000 is KIP-501's text, S003 that of KAFK
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 import numpy as np
@@ -416,8 +418,8 @@ _V33: Final = replace(
 # cluster/Partition.scala @ 3.7, 3.9; controller/ConfigurationControlManager.java @ 3.9
 _V37: Final = replace(
     _V33,
-    name="3.7+",
-    key_defaults="3.7+",
+    name="3.7-3.9",
+    key_defaults="3.7-3.9",
     release="3.9",
     stale_fetch_rejected=True,
     hw_frozen_under_min_isr=True,
@@ -464,6 +466,26 @@ RELEASES: Final[tuple[str, ...]] = tuple(RULE_SETS)
 """Their names; ``4485-doc`` (never released) is where it was proposed."""
 
 NEWEST: Final = RELEASES[-1]
+
+RENAMED: Final[Mapping[str, str]] = MappingProxyType({"3.7+": "3.7-3.9"})
+"""Former name of a rule set (to 0.2.0) -> its name."""
+
+
+def todays_names(text: str) -> str:
+    """What an older release stored, JSON or a text of `own_rules`, with today's names."""
+    for former, name in RENAMED.items():
+        text = re.sub(rf"{_BEFORE}{re.escape(former)}{_BEHIND}", name, text)
+    return text
+
+
+def former_names(text: str) -> str:
+    """The same with the names that older releases know, by which digests stay what they were."""
+    for former, name in RENAMED.items():
+        text = re.sub(rf"{_BEFORE}{re.escape(name)}{_BEHIND}", former, text)
+    return text
+
+
+_BEFORE, _BEHIND = r"(?:(?<=[\"(= ])|^)", r"(?=[\"), ]|$)"
 
 SWITCHES: Final[tuple[str, ...]] = tuple(one.name for one in fields(Rules))
 """Names of all switches, in the order of their cells."""

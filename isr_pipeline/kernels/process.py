@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from isr_pipeline.base.compiling import compiled_digest
 from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.home import REPOSITORY, Home
+from isr_pipeline.kafka.releases import RENAMED, former_names, todays_names
 from isr_pipeline.kernels.source import CACHE, PACKAGE, Source, read_package, unpacked
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Kernel:
         """
         self.name = name
         self.source = source
+        self._names = todays_names if _knows_todays_names(source) else former_names
         folder, rooms, cache = _places(source, Home.from_environment())
         environment = os.environ | {
             "PYTHONPATH": str(folder),
@@ -122,7 +124,7 @@ class Kernel:
         }
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps(asked) + "\n")
+            self._process.stdin.write(self._names(json.dumps(asked)) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             raise self._ended() from None
@@ -183,6 +185,14 @@ def _places(source: Source, home: Home) -> tuple[Path, Path, str]:
         return REPOSITORY, REPOSITORY, cache or str(home.numba_cache / compiled_digest())
     rooms = unpacked(source.compiled, home)
     return unpacked(source, home), rooms, str(rooms / CACHE)
+
+
+def _knows_todays_names(source: Source) -> bool:
+    """Whether these sources call every rule set as today's do."""
+    return all(
+        any(f'"{name}"'.encode() in content for content in source.files.values())
+        for name in RENAMED.values()
+    )
 
 
 def _ran(answer: dict[str, Any]) -> Ran:

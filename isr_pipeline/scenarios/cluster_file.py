@@ -272,7 +272,7 @@ class ClusterFile(Strict):
     description: Words = Field(default="", description="Whose cluster it is, in a sentence.")
     release: Annotated[str, Check(NUMBERS, _release)] = Field(
         description="Kafka's number (`3.9.1`, `0.10.2.2`) stands for the rule set of that very "
-        "release; a rule set's name (`3.7+`) or a [file of your own](own-proposal.md) works too."
+        "release; a rule set's name (`3.7-3.9`) or a [file of your own](own-proposal.md) works too."
     )
     controller: Annotated[str, one_of(*CONTROLLERS)] = Field(
         description="Who elects leaders and keeps the committed ISR."

@@ -50,6 +50,7 @@ from isr_pipeline.kafka.releases import (
     KIP501_VARIANTS,
     LOCKS,
     RULE_SETS,
+    todays_names,
 )
 from isr_pipeline.scenarios.faults import (
     BROKER,
@@ -993,4 +994,4 @@ def canonical_json(scenario: Scenario) -> str:
 
 def scenario_from_json(line: str) -> Scenario:
     """Read a line of :func:`canonical_json` back, trusting what it says about other fields."""
-    return _with_dependent_defaults(Scenario.model_validate_json(line))
+    return _with_dependent_defaults(Scenario.model_validate_json(todays_names(line)))

@@ -20,6 +20,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from isr_pipeline.kafka.releases import former_names
 from isr_pipeline.scenarios.profile import Stratum
 
 PANELS = ("regression", "confirm")
@@ -179,5 +180,5 @@ def panel_digest(rows: Iterable[ScenarioRow]) -> str:
     digest = hashlib.sha256()
     for row in rows:
         line = f"{row.scenario_id}\t{row.stratum}\t{row.weight!r}\t{row.scenario_json}\n"
-        digest.update(line.encode())
+        digest.update(former_names(line).encode())
     return digest.hexdigest()

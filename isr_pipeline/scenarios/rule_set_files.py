@@ -3,7 +3,7 @@
 A file says a release to start from and the switches that differ::
 
     description: What if a replica below min ISR could join only while its lag is within the limit?
-    base: 3.7+
+    base: 3.7-3.9
     switches: {expand_needs_lag: under_min_isr}
 
 ``cluster.release: 3.9.1``, a release of Kafka, is the rule set that it has
@@ -24,9 +24,9 @@ from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.files.checks import MAPPING, Bad, Check, text
 from isr_pipeline.base.files.models import Strict, validated
 from isr_pipeline.base.files.reading import read_mapping
-from isr_pipeline.base.files.words import close_or_all, shown
+from isr_pipeline.base.files.words import shown
 from isr_pipeline.base.home import config_dir
-from isr_pipeline.kafka.own_rules import RuleSetError, rule_set_of, text_of
+from isr_pipeline.kafka.own_rules import RuleSetError, allowed_for_release, rule_set_of, text_of
 from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
 
@@ -62,7 +62,7 @@ def _release(value: Any) -> str:
     try:
         rule_set_of(value)
     except RuleSetError as error:
-        allowed = error.allowed if error.field else close_or_all(value, release_names())
+        allowed = error.allowed if error.field else allowed_for_release(value, release_names())
         raise Bad(allowed) from None
     return value
 

@@ -29,6 +29,7 @@ from isr_pipeline.base.storage.published import contents_of
 from isr_pipeline.base.storage.remote import StoreDamaged
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.experiment.stages import BASELINE_SIDE
+from isr_pipeline.kafka.releases import todays_names
 from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.kernels.source import FILE, Source, kernel_of, libraries_here, unpack
@@ -291,7 +292,7 @@ def _record(experiment: str, kept: Mapping[str, bytes]) -> BaselineRecord | None
                 f"{RECORD} has format {found}, this release reads {FORMAT}: "
                 "a night of today's code has to be accepted"
             )
-        record = BaselineRecord.model_validate_json(kept[RECORD])
+        record = BaselineRecord.model_validate_json(todays_names(kept[RECORD].decode()))
     except (ValidationError, ValueError):
         raise BaselineDamaged("baseline is damaged: baseline.json is unreadable") from None
     if record.experiment != experiment:

@@ -21,7 +21,7 @@ SCENARIO: dict[str, Any] = {
     "seed": 1,
     "horizon_ms": 20_000,
     "warmup_ms": 1_000,
-    "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2]},
+    "cluster": {"release": "3.7-3.9", "controller": "kraft", "brokers": [1, 2]},
     "topics": [
         {
             "name": "t",

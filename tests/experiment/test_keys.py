@@ -98,7 +98,7 @@ class TestWhatIsSaid:
         assert entry("broker.session.timeout.ms").read_by == (
             "2.7-3.2",
             "3.3-3.6",
-            "3.7+",
+            "3.7-3.9",
             "4.0",
             "4.1+",
         )
@@ -136,7 +136,7 @@ class TestUnread:
     SCENARIO = """
 scenario_id: x
 horizon_ms: 100
-cluster: {release: 3.7+, controller: kraft, brokers: [1, 2]}
+cluster: {release: 3.7-3.9, controller: kraft, brokers: [1, 2]}
 topics: [{name: t, partitions: 1, replication_factor: 2}]
 config: {eligible.leader.replicas.version: 1, replica.lag.time.max.ms: 9000}
 """
@@ -144,10 +144,10 @@ config: {eligible.leader.replicas.version: 1, replica.lag.time.max.ms: 9000}
     @pytest.mark.parametrize(
         ("overrides", "why"),
         [
-            ({ELR: 1}, "a key that 3.7+ under kraft does not read"),
+            ({ELR: 1}, "a key that 3.7-3.9 under kraft does not read"),
             ({ELR: 1, "cluster.release": "4.0"}, None),
             ({"background.threads": 3}, f"a key that no simulated rule reads ({PAGE})"),
-            ({"service.isr_zk_write_ms": 3}, "a key that 3.7+ under kraft does not read"),
+            ({"service.isr_zk_write_ms": 3}, "a key that 3.7-3.9 under kraft does not read"),
             ({"topics.min.insync.replicas": 1}, None),
             ({"cluster.release": "3.3-3.6"}, None),
             ({PENDING: True}, "a key that nothing reads while rules.kip501 is none"),
@@ -189,7 +189,7 @@ config: {eligible.leader.replicas.version: 1, replica.lag.time.max.ms: 9000}
     @pytest.mark.parametrize(
         ("setting", "why"),
         [
-            ("service.isr_zk_write_ms=3", "a key that 3.7+ under kraft does not read"),
+            ("service.isr_zk_write_ms=3", "a key that 3.7-3.9 under kraft does not read"),
             ("rules.kip501=s1-doc", f"a proposal that does nothing while {PENDING} is false"),
         ],
     )
@@ -210,10 +210,10 @@ config: {eligible.leader.replicas.version: 1, replica.lag.time.max.ms: 9000}
     def test_experiment_check_says_it(self, tmp_path: Path) -> None:
         """A line beside the costs, and one of `notes` in JSON."""
         file = tmp_path / "mine.yaml"
-        candidate = f"      - {{name: old, set: {{cluster.release: 3.7+, {self.ELR}: 1}}}}\n"
+        candidate = f"      - {{name: old, set: {{cluster.release: 3.7-3.9, {self.ELR}: 1}}}}\n"
         smoke = (REPOSITORY / "config" / "experiments" / "smoke.yaml").read_text()
         file.write_text(f"{smoke}\n  - name: more\n    candidates:\n{candidate}")
-        said = f"{self.ELR}: a key that 3.7+ under kraft does not read (in old)"
+        said = f"{self.ELR}: a key that 3.7-3.9 under kraft does not read (in old)"
         done = CliRunner().invoke(app, ["experiment", "check", str(file)], catch_exceptions=False)
         assert said in done.stdout.splitlines()
         done = CliRunner().invoke(app, ["experiment", "check", str(file), "--json"])

@@ -40,7 +40,7 @@ class TestDefaults:
 
     def test_given_value_wins(self) -> None:
         """What is given stands, in the key's own type."""
-        found = resolve("3.7+", {"num.io.threads": 4.0})["num.io.threads"]
+        found = resolve("3.7-3.9", {"num.io.threads": 4.0})["num.io.threads"]
         assert (found, type(found)) == (4, int)
 
 
@@ -51,13 +51,13 @@ class TestRefused:
     def test_value(self, name: str, value: bool | int, allowed: str) -> None:
         """A wrong type or a value out of range, with what is allowed."""
         with pytest.raises(ConfigKeyError) as caught:
-            resolve("3.7+", {name: value})
+            resolve("3.7-3.9", {name: value})
         assert caught.value.allowed == allowed
 
     def test_unknown_key(self) -> None:
         """An unknown key, with close ones."""
         with pytest.raises(ConfigKeyError) as caught:
-            resolve("3.7+", {"num.io.thread": 3})
+            resolve("3.7-3.9", {"num.io.thread": 3})
         assert caught.value.allowed == "num.io.threads, num.network.threads"
 
     def test_unknown_release(self) -> None:

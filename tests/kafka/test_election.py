@@ -64,7 +64,7 @@ def test_change(row: Row) -> None:
     change.min_isr = row.get("min_isr", 2)
     change.unclean_shutdown = set_of(row.get("unclean_shutdown", []))
     change.removes_replicas = row.get("removes_replicas", False)
-    change_kraft(rules_of("3.7+", elr=elr, shrink_bumps_leader_epoch=bumps), partition, change)
+    change_kraft(rules_of("3.7-3.9", elr=elr, shrink_bumps_leader_epoch=bumps), partition, change)
     made = {
         "leader": None if change.leader < 0 else change.leader,
         "isr": [p for p in ORDER if change.isr >> p & 1],
@@ -84,7 +84,7 @@ class TestUncleanByRelease:
         [
             ("2.7-3.2", Election.ONLINE),
             ("3.3-3.6", Election.ONLINE),
-            ("3.7+", Election.UNCLEAN),
+            ("3.7-3.9", Election.UNCLEAN),
             ("4.1+", Election.UNCLEAN),
         ],
     )

@@ -98,7 +98,7 @@ class TestPendingReads:
     """Which reads keep a follower in sync."""
 
     def _reading(self, variant: str, **options: bool) -> Follower:
-        follower = Follower.of("3.7+", kip501=variant, **(ON | options))
+        follower = Follower.of("3.7-3.9", kip501=variant, **(ON | options))
         follower.fetch(5, 10, 100)
         kip501.begin_read(follower.rules, follower.record, 10)
         return follower
@@ -138,14 +138,14 @@ class TestPendingReads:
 
     def test_behind_is_never_pending(self) -> None:
         """One record short of the previous fetch's LEO gets nothing."""
-        follower = Follower.of("3.7+", kip501="s1-doc", **ON)
+        follower = Follower.of("3.7-3.9", kip501="s1-doc", **ON)
         follower.fetch(5, 10, 100)
         kip501.begin_read(follower.rules, follower.record, 9)
         assert follower.out(99, 10**9)
 
     def test_first_fetch_after_election(self) -> None:
         """The previous LEO is unknown then: always pending."""
-        follower = Follower.of("3.7+", kip501="s1-doc", **ON)
+        follower = Follower.of("3.7-3.9", kip501="s1-doc", **ON)
         follower.reset(10, new=True, in_isr=True, now=0)
         kip501.begin_read(follower.rules, follower.record, 0)
         assert not follower.out(99, 10**9)
@@ -161,7 +161,7 @@ class TestCredit:
     """What the read's end does to the lag clock."""
 
     def _served(self, variant: str, offset: int, leo: int) -> Follower:
-        follower = Follower.of("3.7+", kip501=variant, **ON)
+        follower = Follower.of("3.7-3.9", kip501=variant, **ON)
         follower.fetch(5, 10, 100)
         kip501.begin_read(follower.rules, follower.record, offset)
         follower.fetch(offset, leo, 200, end=225)
@@ -175,7 +175,7 @@ class TestCredit:
 
     def test_pr_credits_only_pending(self) -> None:
         """The pull request credits the arrival of a fetch that is not pending."""
-        follower = Follower.of("3.7+", kip501="s1-pr", **ON)
+        follower = Follower.of("3.7-3.9", kip501="s1-pr", **ON)
         follower.fetch(20, 20, 200, end=225)
         assert follower.caught_up_at == 200
 
@@ -193,7 +193,7 @@ class TestResignation:
         since: int = 10,
         cooldown: int = 0,
     ) -> bool:
-        rules = rules_of("3.7+", kip501=variant, kip501_enabled=enabled)
+        rules = rules_of("3.7-3.9", kip501=variant, kip501_enabled=enabled)
         return kip501.should_resign(rules, read, 500, other, since, cooldown)
 
     def test_over_the_limit(self) -> None:
@@ -228,10 +228,10 @@ class TestTransfer:
     @pytest.mark.parametrize(("size", "transfers"), [(1, True), (2, False), (3, False)])
     def test_below_min_isr(self, size: int, transfers: bool) -> None:
         """It hands over rather than shrink below min ISR."""
-        rules = rules_of("3.7+", kip501="li-transfer")
+        rules = rules_of("3.7-3.9", kip501="li-transfer")
         assert kip501.transfers_instead_of_shrinking(rules, size, 2) is transfers
 
     def test_other_code_shrinks(self) -> None:
         """Nobody else does."""
-        rules = rules_of("3.7+", kip501="s2", kip501_enabled=True)
+        rules = rules_of("3.7-3.9", kip501="s2", kip501_enabled=True)
         assert not kip501.transfers_instead_of_shrinking(rules, 1, 2)

@@ -58,4 +58,4 @@ def test_the_dir_of_the_metadata_log_halts_from_3_7_on(number: str) -> None:
 def test_under_zookeeper_no_dir_holds_metadata() -> None:
     """The first is one of several."""
     assert failure("3.9.1", FIRST, 1, "zookeeper") is DirFailure.TOLD
-    assert not holds_metadata(switches(RULE_SETS["3.7+"], controller="zookeeper"), FIRST)
+    assert not holds_metadata(switches(RULE_SETS["3.7-3.9"], controller="zookeeper"), FIRST)

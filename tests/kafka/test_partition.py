@@ -48,14 +48,14 @@ def test_next_high_watermark(name: str, row: Row) -> None:
 
 def test_the_leaders_row_is_unused() -> None:
     """What stands in the leader's own row means nothing."""
-    built = partition_of("3.7+")
+    built = partition_of("3.7-3.9")
     built.record.log_end_offset = 1
     assert high_watermark_of(built) == LEO
 
 
 def test_records_begin_anywhere() -> None:
     """Those of an assignment are found where the leader says."""
-    built = partition_of("3.7+", (3, 100), (4, 100))
+    built = partition_of("3.7-3.9", (3, 100), (4, 100))
     built.leader.followers = built.record[1]
     built.leader.replication_factor = 2
     built.leader.isr = 0b11
@@ -127,14 +127,14 @@ class TestAcksAll:
         done = partition.produce_error(10, 10, 1, 2)
         assert done == Produce.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
-    @pytest.mark.parametrize(("name", "effective"), [("3.3-3.6", 3), ("3.7+", 2)])
+    @pytest.mark.parametrize(("name", "effective"), [("3.3-3.6", 3), ("3.7-3.9", 2)])
     def test_capped(self, name: str, effective: int) -> None:
         """From 3.7 on min ISR is at most the replication factor."""
         assert partition.effective_min_isr(rules_of(name), 3, 2) == effective
 
     def test_cap_is_a_minimum(self) -> None:
         """A smaller setting stays."""
-        assert partition.effective_min_isr(rules_of("3.7+"), 1, 3) == 1
+        assert partition.effective_min_isr(rules_of("3.7-3.9"), 1, 3) == 1
 
 
 class TestTick:

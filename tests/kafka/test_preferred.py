@@ -8,14 +8,15 @@ from isr_pipeline.kafka.election import GO_MAX, go_limit, moves_back, waits_for_
 from isr_pipeline.kafka.releases import RULE_SETS, switches
 
 KRAFT = switches(RULE_SETS["4.1+"])
-ZOOKEEPER = switches(RULE_SETS["3.7+"], controller="zookeeper")
+ZOOKEEPER = switches(RULE_SETS["3.7-3.9"], controller="zookeeper")
 
 
 class TestTimer:
     """From when on the interval is counted."""
 
     @pytest.mark.parametrize(
-        ("release", "waits"), [("3.3-3.6", True), ("3.7+", True), ("4.0", False), ("4.1+", False)]
+        ("release", "waits"),
+        [("3.3-3.6", True), ("3.7-3.9", True), ("4.0", False), ("4.1+", False)],
     )
     def test_kraft_up_to_3_9_waits_for_an_imbalance(self, release: str, waits: bool) -> None:
         """From 4.0 on it is a periodic task."""

@@ -12,8 +12,8 @@ HEARTBEAT = 2 * SECOND
 SESSION = 9 * SECOND
 SUPERVISOR = 5 * SECOND
 KRAFT = switches(RULE_SETS["4.1+"])
-KRAFT_3_9 = switches(RULE_SETS["3.7+"])
-ZOOKEEPER = switches(RULE_SETS["3.7+"], controller="zookeeper")
+KRAFT_3_9 = switches(RULE_SETS["3.7-3.9"])
+ZOOKEEPER = switches(RULE_SETS["3.7-3.9"], controller="zookeeper")
 
 
 class TestRefusal:
@@ -49,7 +49,7 @@ class TestRefusal:
 class TestRetry:
     """When the broker tries again."""
 
-    @pytest.mark.parametrize("release", ["2.7-3.2", "3.3-3.6", "3.7+"])
+    @pytest.mark.parametrize("release", ["2.7-3.2", "3.3-3.6", "3.7-3.9"])
     def test_kraft_to_3_9_1_doubles_from_100_ms_to_the_session(self, release: str) -> None:
         """0.1, 0.2, 0.4, ... seconds; never more than the session."""
         rules = switches(RULE_SETS[release])

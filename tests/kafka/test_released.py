@@ -18,7 +18,7 @@ class TestReleasedRange:
         assert released_range(str(rule_set_text(number))) == whole
 
     @pytest.mark.parametrize(
-        "release", ["4485-doc", "mine (3.7+ with kraft=false)", "3.9 (3.7+ with kraft=false)"]
+        "release", ["4485-doc", "mine (3.7-3.9 with kraft=false)", "3.9 (3.7-3.9 with kraft=false)"]
     )
     def test_of_what_was_never_released(self, release: str) -> None:
         """A proposal's text and a rule set of one's own are no release, whatever their name."""

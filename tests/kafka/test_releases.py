@@ -14,7 +14,7 @@ ON_FROM: dict[str, str] = data_of(__file__, "ON_FROM")
 OFF_FROM: dict[str, str] = data_of(__file__, "OFF_FROM")
 ONLY_IN = {
     "kraft_shrink_bumps": {"2.7-3.2"},
-    "check_from_imbalance": {"2.7-3.2", "3.3-3.6", "3.7+"},
+    "check_from_imbalance": {"2.7-3.2", "3.3-3.6", "3.7-3.9"},
     "fenced_get_sessions": {"4.0"},
     "answer_raises_hw": set(NAMES) - {"2.7-3.2"},
     "double_backoff": {"0.9-0.10.1", "4485-doc", "0.10.2-2.0", "2.1-2.6", "2.7-3.2"},
@@ -34,7 +34,7 @@ class TestRuleSets:
             "2.1-2.6",
             "2.7-3.2",
             "3.3-3.6",
-            "3.7+",
+            "3.7-3.9",
             "4.0",
             "4.1+",
         )
@@ -146,7 +146,7 @@ class TestSwitches:
 
     def test_shrink_bumps_can_be_chosen(self) -> None:
         """The scenario's own word wins."""
-        assert rules_of("3.7+", shrink_bumps_leader_epoch=True).shrink_bumps_leader_epoch
+        assert rules_of("3.7-3.9", shrink_bumps_leader_epoch=True).shrink_bumps_leader_epoch
 
     def test_controller_by_release(self) -> None:
         """KRaft where the release has it."""
@@ -155,10 +155,10 @@ class TestSwitches:
 
     def test_proposals_are_off(self) -> None:
         """Neither KIP-501 nor ELR is on by itself."""
-        rules = rules_of("3.7+")
+        rules = rules_of("3.7-3.9")
         assert (rules.kip501, rules.kip501_enabled, rules.elr) == (r.Kip501.NONE, False, False)
 
     def test_unknown_name(self) -> None:
         """A name that is no choice is a KeyError."""
         with pytest.raises(KeyError):
-            rules_of("3.7+", kip501="s3")
+            rules_of("3.7-3.9", kip501="s3")

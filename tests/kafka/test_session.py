@@ -14,7 +14,7 @@ from isr_pipeline.kafka.session import (
 )
 
 SECOND = 1_000_000
-KRAFT = {name: switches(RULE_SETS[name]) for name in ("3.3-3.6", "3.7+", "4.0", "4.1+")}
+KRAFT = {name: switches(RULE_SETS[name]) for name in ("3.3-3.6", "3.7-3.9", "4.0", "4.1+")}
 ZOOKEEPER = switches(RULE_SETS["4.1+"], controller="zookeeper")
 
 
@@ -32,7 +32,7 @@ def test_the_registration_alone_says_who_is_alive(
 class TestEnd:
     """When the controller finds a session over."""
 
-    @pytest.mark.parametrize("release", ["3.3-3.6", "3.7+"])
+    @pytest.mark.parametrize("release", ["3.3-3.6", "3.7-3.9"])
     def test_to_3_9_at_its_very_end(self, release: str) -> None:
         """Nothing is looked at by periods."""
         period = check_period(KRAFT[release], 9 * SECOND)

@@ -107,7 +107,7 @@ class TestTool:
     def test_only_the_named_test_counts(self) -> None:
         """Dirs that work are not counted down: that fails with two of them, not with one."""
         two = "test_world[log_dirs_that_fail_one_by_one_end_the_broker_with_the_last]"
-        one = "test_the_last_log_dirs_failure_is_the_brokers_death[3.7+]"
+        one = "test_the_last_log_dirs_failure_is_the_brokers_death[3.7-3.9]"
         lines = (
             "from tests.mutation.mutants import SIMULATION, chosen",
             "from tests.mutation.small_worlds import fails",

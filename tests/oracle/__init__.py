@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from isr_pipeline.base.errors import InputError
+from isr_pipeline.kafka.releases import todays_names
 from tests.oracle.steps import Place
 from tests.oracle.timeline import MACHINES, run_timeline
 from tests.oracle.variants import VARIANTS
@@ -62,7 +63,7 @@ def replay_file(path: str | Path) -> Iterator[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            vector = json.loads(line)
+            vector = json.loads(todays_names(line))
         except (ValueError, RecursionError) as problem:
             raise InputError(
                 str(path), f"line {line_no}", "not JSON", "one JSON object a line"

@@ -24,7 +24,7 @@ class TestRefusals:
     @from_table
     def test_message(self, machine: str, steps: list[dict[str, Any]], message: str) -> None:
         """The text, exactly."""
-        assert refused(lambda: replay(machine, "3.7+", *steps)) == f"timeline: line 1: {message}"
+        assert refused(lambda: replay(machine, "3.7-3.9", *steps)) == f"timeline: line 1: {message}"
 
     def test_too_many_replicas(self) -> None:
         """An election walks among sixteen."""

@@ -29,7 +29,7 @@ SCENARIO = parse_scenario(
         "scenario_id": "s",
         "horizon_ms": 60_000,
         "warmup_ms": 24_000,
-        "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]},
+        "cluster": {"release": "3.7-3.9", "controller": "kraft", "brokers": [1, 2, 3]},
         "topics": [{"name": "t", "partitions": 5, "replication_factor": 3}],
     },
     "test",

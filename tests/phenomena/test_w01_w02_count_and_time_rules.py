@@ -6,7 +6,7 @@ import pytest
 
 from tests.phenomena.playing import EXPAND, SHRINK, events, play, times
 
-LATER = ["0.9-0.10.1", "4485-doc", "0.10.2-2.0", "2.1-2.6", "2.7-3.2", "3.3-3.6", "3.7+"]
+LATER = ["0.9-0.10.1", "4485-doc", "0.10.2-2.0", "2.1-2.6", "2.7-3.2", "3.3-3.6", "3.7-3.9"]
 FROM_4485 = LATER[1:]
 
 

@@ -27,7 +27,7 @@ class TestBacking:
         del home
         number, whole = (
             World(values={"today": {"cluster.release": release}}).plan(NIGHT).configurations[0]
-            for release in (str(rule_set_text("3.9")), "3.7+")
+            for release in (str(rule_set_text("3.9")), "3.7-3.9")
         )
         assert backing(number, number) == backing(whole, whole)
 

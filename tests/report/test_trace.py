@@ -31,7 +31,7 @@ from tests.approved import Approved
 SCENARIO: dict[str, Any] = {
     "scenario_id": "one",
     "horizon_ms": 60_000,
-    "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]},
+    "cluster": {"release": "3.7-3.9", "controller": "kraft", "brokers": [1, 2, 3]},
     "topics": [{"name": "t", "assignment": {0: [1, 2, 3]}}],
     "faults": [{"kind": "crash", "broker": 1, "start_ms": 30_000, "restart_after_ms": None}],
 }

@@ -47,10 +47,10 @@ class TestParts:
 
     def test_release_number(self) -> None:
         """A number becomes the rule set that the release has."""
-        assert parts()["cluster"]["release"] == "3.7+"
+        assert parts()["cluster"]["release"] == "3.7-3.9"
         assert parts(release="4.0.1")["cluster"]["release"].startswith("4.0.1 (4.0 with ")
         assert parts(release="4.3.1")["cluster"]["release"] == "4.1+"
-        assert parts(release="3.7+")["cluster"]["release"] == "3.7+"
+        assert parts(release="3.7-3.9")["cluster"]["release"] == "3.7-3.9"
 
     def test_the_rest(self) -> None:
         """Brokers, racks, log dirs, assignments, leaders, topics' settings, rates."""
@@ -121,7 +121,7 @@ class TestChecked:
     def test_words_of_a_scenario(self, tmp_path: Path) -> None:
         """A cluster as 0.1.0 wrote it is refused in a line that says what a file has."""
         path = tmp_path / "c.yaml"
-        path.write_text("cluster: {release: '3.7+', controller: kraft, brokers: [1, 2]}\n")
+        path.write_text("cluster: {release: '3.7-3.9', controller: kraft, brokers: [1, 2]}\n")
         assert refused(lambda: load_cluster_file(path, "F")) == (
             "F: cluster: the words of a scenario; "
             "allowed: release, controller, brokers and topics: docs/cluster-file.md"

@@ -28,7 +28,7 @@ from tests.tables import from_table, table_of
 GOOD = """
 scenario_id: x
 horizon_ms: 60000
-cluster: {release: "3.7+", controller: kraft, brokers: [1001, 1002, 1003]}
+cluster: {release: "3.7-3.9", controller: kraft, brokers: [1001, 1002, 1003]}
 topics: [{name: t, partitions: 2, replication_factor: 2}]
 faults: [{kind: crash, broker: 1001, start_ms: 10}]
 """

@@ -22,7 +22,7 @@ JOINS = "joins-in-time (4.1+ with expand_needs_lag=under_min_isr)"
 SCENARIO = {
     "scenario_id": "s",
     "horizon_ms": 1000,
-    "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1]},
+    "cluster": {"release": "3.7-3.9", "controller": "kraft", "brokers": [1]},
     "topics": [{"name": "t", "assignment": {0: [1]}}],
 }
 
@@ -50,13 +50,13 @@ class TestFound:
 
     def test_path_beside_the_scenario(self, tmp_path: Path) -> None:
         """A value that ends in .yaml is a path, relative to the file that names it."""
-        written(tmp_path, "rules/mine.yaml", {"base": "3.7+", "switches": {"tick_divisor": 4}})
+        written(tmp_path, "rules/mine.yaml", {"base": "3.7-3.9", "switches": {"tick_divisor": 4}})
         path = written(tmp_path, "s.yaml", scenario_of("rules/mine.yaml"))
-        assert load_scenario(path).cluster.release == "mine (3.7+ with tick_divisor=4)"
+        assert load_scenario(path).cluster.release == "mine (3.7-3.9 with tick_divisor=4)"
 
     def test_setting(self, tmp_path: Path) -> None:
         """A setting on the command line may name one as well."""
-        path = written(tmp_path, "s.yaml", scenario_of("3.7+"))
+        path = written(tmp_path, "s.yaml", scenario_of("3.7-3.9"))
         found = load_scenario(path, ["cluster.release=joins-in-time"])
         assert found.cluster.release == JOINS
 
@@ -95,11 +95,11 @@ class TestFound:
         digests = []
         for divisor in (4, 5):
             switches = {"tick_divisor": divisor}
-            written(tmp_path, "mine.yaml", {"base": "3.7+", "switches": switches})
+            written(tmp_path, "mine.yaml", {"base": "3.7-3.9", "switches": switches})
             experiment = load_experiment(path)
             digests.append(experiment.digest)
             releases = [one.params["cluster.release"] for one in configurations(experiment)]
-            assert releases == ["4.1+", JOINS, f"mine (3.7+ with tick_divisor={divisor})"]
+            assert releases == ["4.1+", JOINS, f"mine (3.7-3.9 with tick_divisor={divisor})"]
         assert digests[0] != digests[1]
 
     def test_other_values_stay(self) -> None:
@@ -124,7 +124,7 @@ class TestRefusals:
             load_scenario(scenario)
         assert str(again.value.at_line(0)) == str(caught.value)
 
-    @pytest.mark.parametrize("name", ["4.1", "3.9.2", "4.0", "3.7+", "4.1-own"])
+    @pytest.mark.parametrize("name", ["4.1", "3.9.2", "4.0", "3.7-3.9", "4.1-own"])
     def test_named_as_a_release(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
     ) -> None:

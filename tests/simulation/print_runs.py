@@ -55,7 +55,7 @@ def kip_501(kip501: str, **more: Any) -> Scenario:
         "scenario_id": kip501,
         "horizon_ms": HORIZON_MS,
         "warmup_ms": 0,
-        "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]},
+        "cluster": {"release": "3.7-3.9", "controller": "kraft", "brokers": [1, 2, 3]},
         "config": {
             "replica.lag.time.max.ms": 400,
             "replica.fetch.wait.max.ms": 400,

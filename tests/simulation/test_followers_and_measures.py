@@ -126,7 +126,7 @@ class TestWithoutALivingLeader:
             "replica.lag.time.max.ms": 3_000,
             "broker.session.timeout.ms": session_ms,
         }
-        return world(*deaths, *more, config=keys, produce=(ACKS_ALL,), release="3.7+").outcome
+        return world(*deaths, *more, config=keys, produce=(ACKS_ALL,), release="3.7-3.9").outcome
 
     def test_a_session_relabels_nothing(self) -> None:
         """Only the controller's counts know whether it fenced the leader before the end."""

@@ -110,7 +110,7 @@ class TestRandomScenarios:
         assert run(scenario, events=True, budget=BUDGET) == checked
 
 
-def world_at_rest(release: str = "3.7+", controller: str = "kraft") -> World:
+def world_at_rest(release: str = "3.7-3.9", controller: str = "kraft") -> World:
     """A world before its first event."""
     cluster = {"release": release, "controller": controller, "brokers": [1, 2, 3]}
     return encode(simple(cluster=cluster), events=True)

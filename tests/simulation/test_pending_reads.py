@@ -36,7 +36,7 @@ class Fetching:
             "scenario_id": "pending",
             "horizon_ms": 1000,
             "warmup_ms": 0,
-            "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2]},
+            "cluster": {"release": "3.7-3.9", "controller": "kraft", "brokers": [1, 2]},
             "config": {"follower.fetch.pending.reads.insync.enable": True},
             "rules": {"kip501": "s1-doc"},
             "topics": [

@@ -96,7 +96,7 @@ class TestReaders:
 
     @pytest.mark.parametrize(
         ("release", "least", "most"),
-        [("3.3-3.6", 3_900, 6_100), ("3.7+", 24_900, 25_200)],
+        [("3.3-3.6", 3_900, 6_100), ("3.7-3.9", 24_900, 25_200)],
     )
     def test_under_min_isr_readers_wait_from_3_7_on(
         self, release: str, least: float, most: float

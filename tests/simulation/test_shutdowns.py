@@ -21,7 +21,7 @@ def restart(**more: Any) -> dict[str, Any]:
 
 def kraft(*faults: dict[str, Any], **more: Any) -> Result:
     """A world of KRaft whose fence ends a session: one fence each."""
-    return world(*faults, release="3.7+", **more)
+    return world(*faults, release="3.7-3.9", **more)
 
 
 @in_worlds

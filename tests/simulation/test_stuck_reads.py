@@ -55,7 +55,7 @@ class TestMetadata:
             fault("controlled_restart", 12000, broker=3, downtime_ms=40000),
             config=PATIENT,
             partitions=2,
-            release="3.7+",
+            release="3.7-3.9",
         )
         ((_, fenced),) = happened(result, "broker_fenced")
         assert 40000 < fenced < 41200

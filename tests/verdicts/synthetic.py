@@ -38,7 +38,7 @@ SCENARIO: dict[str, Any] = {
     "scenario_id": "synthetic",
     "horizon_ms": 120_000,
     "warmup_ms": 5_000,
-    "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]},
+    "cluster": {"release": "3.7-3.9", "controller": "kraft", "brokers": [1, 2, 3]},
     "topics": [{"name": "t", "assignment": {str(p): [1, 2, 3] for p in range(PARTITIONS)}}],
     "faults": [{"kind": "crash", "broker": 1, "start_ms": 30_000}],
 }
@@ -125,7 +125,7 @@ class World:
                     "min.insync.replicas": 1 + index % 2,
                     "replica.lag.time.max.ms": 30_000,
                     "rules.kip501": "none",
-                    "cluster.release": "3.7+",
+                    "cluster.release": "3.7-3.9",
                     **self.overrides(name),
                 },
                 is_grid=name in self.grid,

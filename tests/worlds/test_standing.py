@@ -32,7 +32,7 @@ def scenario(
             "horizon_ms": 40_000,
             "warmup_ms": 0,
             "cluster": {
-                "release": "3.7+",
+                "release": "3.7-3.9",
                 "controller": "kraft",
                 "brokers": [1, 2, 3],
                 **(cluster or {}),
@@ -71,7 +71,7 @@ class TestTopicSettings:
         """Each topic's partitions are elected as its own unclean.leader.election.enable says."""
         read = scenario(
             {"settings": {"unclean.leader.election.enable": own}},
-            {"controller": controller, "release": "3.7+"},
+            {"controller": controller, "release": "3.7-3.9"},
             faults=(
                 {"kind": "link", "from": 1, "to": 2, **CUT},
                 {"kind": "link", "from": 1, "to": 3, **CUT},
@@ -104,7 +104,7 @@ class TestLeaders:
         assert outcome["leader_changes_per_partition_hour"] == 0
         assert outcome["batches_uncommitted"] == 0
 
-    @pytest.mark.parametrize("release", ["3.9.1", "3.7+"])
+    @pytest.mark.parametrize("release", ["3.9.1", "3.7-3.9"])
     def test_the_preferred_leader_comes_back(self, release: str) -> None:
         """The check for preferred leaders finds it at its first interval."""
         read = scenario(
