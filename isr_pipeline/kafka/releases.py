@@ -177,6 +177,8 @@ class ReleaseRules:
         answer_raises_hw: the answer to an ISR change raises the high watermark at once; without
             it the next append or fetch does (KAFKA-13091, 3.1).
         alter_reverts: a refusal as ineligible takes the proposal back (3.3).
+        response_limit: replica.fetch.response.max.bytes bounds an answer, whose first batch is
+            whole however large it is (KIP-74, 0.10.1).
         record_per_partition: a fetch's record is written right after its partition's read, not
             after those of the whole request (3.3).
         tick_divisor: the isr-expiration period is replica.lag.time.max.ms divided by it.
@@ -234,6 +236,7 @@ class ReleaseRules:
     async_isr: bool = False
     answer_raises_hw: bool = True
     alter_reverts: bool = False
+    response_limit: bool = False
     record_per_partition: bool = False
     tick_divisor: int = 1
     isr_lock: Lock = Lock.COMPLETION
@@ -269,7 +272,6 @@ class RuleSet(ReleaseRules):
         release: the release it stands for, where a range of releases differs within itself.
         key_defaults: the shipped rule set whose defaults of Kafka's keys it has: its own, or that
             of the one it was derived from.
-        response_limit: replica.fetch.response.max.bytes bounds an answer (KIP-74, 0.10.1).
         has_elr: eligible.leader.replicas.version can be 1 under KRaft (KIP-966, 4.0).
         kraft: the release can run without ZooKeeper.
         kraft_shrink_bumps: under KRaft an ISR shrink begins a new leader epoch
@@ -279,7 +281,6 @@ class RuleSet(ReleaseRules):
     name: str
     release: str
     key_defaults: str
-    response_limit: bool = False
     has_elr: bool = False
     kraft: bool = False
     kraft_shrink_bumps: bool = False

@@ -27,6 +27,7 @@ from isr_pipeline.simulation.purgatory import begin_completion, complete, satisf
 from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import respond
 from isr_pipeline.simulation.shortcuts.validated import is_validated
+from isr_pipeline.simulation.turns import first_place, place_behind
 from isr_pipeline.simulation.world.jit import cold, compiled, hot
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (
@@ -132,7 +133,7 @@ def fetch_steps(world: World, rules: Rules, broker: Broker, handler: Handler) ->
     if handler.phase == Phase.READ:
         i = begun
         recorded = 0
-        swift = validated and broker.faults_on == 0
+        swift = validated and broker.faults_on == 0 and not request.thread.takes_turns
         if swift and not rules.record_per_partition:
             swift = False
             if begun == 0 and _reads_nothing(rules, request):
@@ -149,7 +150,7 @@ def fetch_steps(world: World, rules: Rules, broker: Broker, handler: Handler) ->
                 handler.place = i
                 if _visit(world, rules, broker, handler, request, entry, fetched[i], validated):
                     return
-            i += 1
+            i = place_behind(request.thread, i)
         handler.phase = Phase.RECORD
         handler.place = recorded
     if not rules.record_per_partition:
@@ -160,7 +161,7 @@ def fetch_steps(world: World, rules: Rules, broker: Broker, handler: Handler) ->
                 one = fetched[i]
                 if _record_fetch(world, rules, handler, entry, one, validated):
                     return
-    empty = validated and begun == 0 and request.bytes == 0
+    empty = validated and begun == first_place(request.thread) and request.bytes == 0
     _fetch_done(world, rules, broker, handler, request, empty)
 
 
@@ -295,7 +296,7 @@ def _read(
     entry.leader_end = leader.log_end_offset
     entry.high_watermark = leader.high_watermark
     if has_data:
-        entry.end = plan_read(world, request, entry, partition, leader)
+        entry.end = plan_read(world, rules, request, entry, leader)
         has_data = entry.end > entry.offset
     end = world.now
     if has_data or broker.faults_on > 0:
@@ -303,7 +304,7 @@ def _read(
     if end == world.now:
         if rules.record_per_partition:
             if _record_fetch(world, rules, handler, entry, fetched, validated):
-                handler.place += 1
+                handler.place = place_behind(request.thread, handler.place)
                 return True
         return False
     if has_data:
@@ -338,7 +339,7 @@ def fetch_after_read(world: World, rules: Rules, broker: Broker, handler: Handle
     handler.state = HandlerState.FETCH
     request = handler.request
     i = handler.place
-    handler.place = i + 1
+    handler.place = place_behind(request.thread, i)
     if rules.record_per_partition:
         entry = request.entries[i]
         fetched = request.thread.fetched[i]
@@ -376,7 +377,7 @@ def _fetch_done(
         handler.position = MAX_RF  # no other follower to visit afterwards
         handler.request = None
         begin_completion(world, request)
-        handler.place = 0
+        handler.place = first_place(thread)
         complete(world, rules, broker, handler)
         return
     request.state = RequestState.PURGATORY

@@ -35,6 +35,7 @@ from isr_pipeline.simulation.purgatory import complete_without_handler
 from isr_pipeline.simulation.recovery import exits_here
 from isr_pipeline.simulation.shortcuts.depends import note, set_isr
 from isr_pipeline.simulation.shortcuts.validated import is_validated
+from isr_pipeline.simulation.turns import first_place, place_behind, take_turns
 from isr_pipeline.simulation.world.jit import compiled, hot
 from isr_pipeline.simulation.world.queue import cancel, retire, schedule
 from isr_pipeline.simulation.world.states import (
@@ -247,7 +248,7 @@ def _ask(world: World, thread: FetcherThread, request: Request) -> int:
         fetched.answered_high_watermark = -1
         validated = validated and nothing_against(replica, fetched.leader)
         n = i + 1
-    request.entry_count = n
+    request.entry_count = thread.fetched_count if thread.takes_turns and n > 0 else n
     thread.validated_at = world.rare_events if validated and n > 0 else -1
     return wake_at
 
@@ -337,11 +338,13 @@ def _take_answer(world: World, rules: Rules, thread: FetcherThread, request: Req
         _request_failed(world, rules, thread)
         return
     thread.state = ThreadState.APPENDING
-    thread.append_place = 0
     if not is_validated(world, request):
         _take_errors(world, rules, thread, request)
         if thread.state == ThreadState.DEAD:
             return
+    if request.is_cut or thread.takes_turns:
+        take_turns(thread, request)
+    thread.append_place = first_place(thread)
     append_steps(world, thread)
 
 
@@ -437,7 +440,7 @@ def append_steps(world: World, thread: FetcherThread) -> None:
         elif fetched.answered_high_watermark != entry.high_watermark or not validated:
             if entry.offset >= 0 and (validated or expects(thread, i, entry)):
                 _learn_hw(fetched, entry)
-        i += 1
+        i = place_behind(thread, i)
     thread.append_place = n
     thread.holds_back = 0
     fetch_next(world, thread)
@@ -489,7 +492,7 @@ def thread_fires(world: World, rules: Rules, thread: FetcherThread) -> None:
             thread.holds_back = 0
             if _append_one(world, rules, thread):
                 return
-            thread.append_place += 1
+            thread.append_place = place_behind(thread, thread.append_place)
         append_steps(world, thread)
     elif state == ThreadState.WAITING:
         # replica.socket.timeout.ms; after a pause longer than it even with the answer in the socket

@@ -16,6 +16,7 @@ from isr_pipeline.simulation.purgatory import complete, completion_read_over
 from isr_pipeline.simulation.request_queue import can_take, dequeue, enqueue, handler_free
 from isr_pipeline.simulation.responses import push_response, respond, start_senders
 from isr_pipeline.simulation.shortcuts.depends import min_isr
+from isr_pipeline.simulation.turns import first_place, place_before
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.queue import cancel, retire, schedule
 from isr_pipeline.simulation.world.states import (
@@ -87,10 +88,11 @@ def _begin(world: World, rules: Rules, broker: Broker, handler: Handler, code: i
     request.state = RequestState.HANDLING
     if request.kind == RequestKind.FETCH:
         handler.state = HandlerState.FETCH
-        handler.place = 0
+        handler.place = first_place(request.thread)
         handler.phase = Phase.READ
         request.bytes = 0
         request.has_data = 0
+        request.is_cut = 0
         request.error = RequestError.NONE
         request.pending = 0
         if counts_pending(rules):
@@ -148,6 +150,15 @@ def _reading_row(handler: Handler) -> Replica:
 
 
 @compiled
+def _go_back(handler: Handler) -> None:
+    """Whoever met the lock had gone on to the next partition already."""
+    if handler.phase == Phase.READ:
+        handler.place = place_before(handler.request.thread, handler.place)
+    else:
+        handler.place -= 1
+
+
+@compiled
 def handler_fires(world: World, rules: Rules, handler: Handler) -> None:
     """The next step of a handler is due."""
     broker = handler.broker
@@ -177,7 +188,7 @@ def handler_fires(world: World, rules: Rules, handler: Handler) -> None:
     elif state == HandlerState.RECORD_LOCK:
         handler.state = HandlerState.FETCH
         handler.locked = None
-        handler.place -= 1  # the caller had gone on to the next entry
+        _go_back(handler)
         fetch_steps(world, rules, broker, handler)
     elif state == HandlerState.FETCH_LOCK:
         handler.state = HandlerState.FETCH

@@ -170,22 +170,29 @@ def append_records(
 
 
 @compiled
-def plan_read(
-    world: World, request: Request, entry: Entry, partition: Partition, leader: Replica
-) -> int:
-    """Where the read of ``entry`` will end, within the request's byte limits."""
+def plan_read(world: World, rules: Rules, request: Request, entry: Entry, leader: Replica) -> int:
+    """Where the read of ``entry`` will end, within the request's byte limits.
+
+    Only the first batch of a response may exceed them (KIP-74). To 0.10.0 none may: a part of it is
+    read, of which the follower can append nothing (log/FileMessageSet.scala @ 0.10.0.1, `read`).
+    """
     follower = request.thread.follower
     room = follower.fetch_response_max_bytes - request.bytes
     if room <= 0 and request.has_data:
+        request.is_cut = 1
         note_response(world, follower, 0, False, request.bytes, True)
         return entry.offset
     limit = min(follower.fetch_max_bytes, max(room, 0))
-    end, size = data_end(partition, entry.offset, leader.log_end_offset, limit)
+    end, size = data_end(leader.partition, entry.offset, leader.log_end_offset, limit)
     cut = size > limit or end < leader.log_end_offset
     by_response = limit < follower.fetch_max_bytes
-    if size > limit and request.has_data:
+    if cut and by_response:
+        request.is_cut = 1
+    if size > limit and (request.has_data or not rules.response_limit):
+        if not rules.response_limit:
+            request.bytes += limit
         note_response(world, follower, 0, not by_response, request.bytes, by_response)
-        return entry.offset  # only the first batch of a response may exceed the limit
+        return entry.offset
     request.bytes += size
     note_response(
         world, follower, size, cut and not by_response, request.bytes, cut and by_response

@@ -17,6 +17,7 @@ from isr_pipeline.simulation.partition_lock import begin_locked_read, read_must_
 from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import respond
 from isr_pipeline.simulation.shortcuts.validated import is_validated
+from isr_pipeline.simulation.turns import first_place, place_behind
 from isr_pipeline.simulation.world.jit import cold, compiled, hot
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (
@@ -64,6 +65,7 @@ def begin_completion(world: World, request: Request) -> None:
     request.state = RequestState.COMPLETING
     request.bytes = 0
     request.has_data = 0
+    request.is_cut = 0
     cancel(world, request.slot)
 
 
@@ -93,7 +95,7 @@ def _completion_steps(world: World, rules: Rules, broker: Broker, handler: Handl
             world, rules, broker, handler, request, i, fetched[i].leader, validated
         ):
             return True
-        i += 1
+        i = place_behind(thread, i)
     handler.completing = None
     respond(world, rules, broker, request)
     return False
@@ -130,7 +132,7 @@ def _completion_read(
         cancel(world, handler.slot)
         return True
     partition = leader.partition
-    entry.end = plan_read(world, request, entry, partition, leader)
+    entry.end = plan_read(world, rules, request, entry, leader)
     if entry.end <= entry.offset:
         return False
     request.has_data = 1
@@ -160,7 +162,7 @@ def completion_read_over(world: World, handler: Handler) -> None:
         leader = request.locked
         request.locked = None
         release_read(world, leader)
-    handler.place += 1
+    handler.place = place_behind(request.thread, handler.place)
 
 
 @hot
@@ -202,7 +204,7 @@ def _find_delayed(world: World, handler: Handler) -> bool:
             request = delayed_fetch(world, leader, handler.position)
             if request:
                 handler.completing = request
-                handler.place = 0
+                handler.place = first_place(request.thread)
                 begin_completion(world, request)
                 return True
         handler.position += 1
@@ -234,7 +236,7 @@ def expire_steps(world: World, rules: Rules, request: Request) -> None:
     if request.state == RequestState.PURGATORY:
         begin_completion(world, request)
         request.state = RequestState.EXPIRING
-        request.place = 0
+        request.place = first_place(request.thread)
         request.locked = None
     elif (
         request.state == RequestState.EXPIRING_READ and request.not_before > now
@@ -248,7 +250,7 @@ def expire_steps(world: World, rules: Rules, request: Request) -> None:
             leader = request.locked
             request.locked = None
             release_read(world, leader)
-        request.place += 1
+        request.place = place_behind(request.thread, request.place)
     while request.place < request.entry_count:
         i = request.place
         entry = request.entries[i]
@@ -261,7 +263,7 @@ def expire_steps(world: World, rules: Rules, request: Request) -> None:
                 if read_must_wait(rules, leader):
                     schedule(world, request.slot, now + EXPIRY_RETRY_US)
                     return
-                entry.end = plan_read(world, request, entry, leader.partition, leader)
+                entry.end = plan_read(world, rules, request, entry, leader)
                 if entry.end > entry.offset:
                     request.has_data = 1
                     end = read_end(world, broker, leader.partition, Reads.COMPLETION, 0, True)
@@ -272,7 +274,7 @@ def expire_steps(world: World, rules: Rules, request: Request) -> None:
                     request.not_before = end
                     schedule(world, request.slot, s2_alarm(world, rules, end))
                     return
-        request.place += 1
+        request.place = place_behind(request.thread, request.place)
     cancel(world, request.slot)
     respond(world, rules, broker, request)
 

@@ -425,6 +425,8 @@ class FetcherThread(Row, lines=True):
     way_back: Ref[Link]
     fetched_count: Fixed  # those of the leader at the beginning come first
     used_count: Cell  # fol: fetched partitions up to the last that was ever fetched
+    takes_turns: Flag  # fol: an answer could not hold all
+    first_turn: Cell  # fol: then the place that the next fetch names first
 
 
 class Fetching(Row):
@@ -442,6 +444,7 @@ class Fetched(Row):
     record: Ref[Follower]  # the leader's record of this follower
     # fol: in the last answer, -1 if the next one counts anyway
     answered_high_watermark: Offset = initial(-1)
+    next_turn: Cell  # fol: the place that a fetch names after it, where its thread takes turns
 
 
 class Request(Row, lines=True):
@@ -458,6 +461,7 @@ class Request(Row, lines=True):
     is_abandoned: Flag
     error: State[RequestError]
     has_data: Flag  # the response holds data
+    is_cut: Flag  # it could not hold all that there was
     bytes: Cell
     pending: Flag  # KIP-501: its reads are pending
     deadline: Time  # purgatory
