@@ -29,9 +29,9 @@ from isr_pipeline.kafka.own_rules import CHANGEABLE, allowed_for, word_in
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS, ReleaseRules, RuleSet
 from isr_pipeline.scenarios import cluster_file
 from isr_pipeline.scenarios.incidents import Incident
-from isr_pipeline.scenarios.model import RackRoundTrip
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
 from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
+from isr_pipeline.scenarios.racks import RackRoundTrip
 from isr_pipeline.scenarios.rule_set_files import RuleSetFile
 from tools import limits, schemas
 from tools.anchors import anchor

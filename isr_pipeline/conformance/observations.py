@@ -128,11 +128,15 @@ def load_observations(path: Path) -> list[Observation]:
 
 
 def _of_release(scenario: Any, release: str) -> Any:
-    """The scenario under the rules of the brokers that were seen; what is no scenario stays."""
+    """The scenario under the rules of the brokers that were seen; what is no scenario stays.
+
+    Replication has a listener of its own in all recordings that say nothing else: a proxy stood
+    before it.
+    """
     if not isinstance(scenario, dict) or not isinstance(scenario.get("cluster"), dict):
         return scenario
-    named = {**scenario["cluster"], "release": release_named(release, Path())}
-    return {**scenario, "cluster": named}
+    named = {"replication_listener": True, **scenario["cluster"]}
+    return {**scenario, "cluster": named | {"release": release_named(release, Path())}}
 
 
 def _check_partitions(events: list[dict[str, Any]], where: str) -> None:

@@ -247,6 +247,8 @@ def resolved_params(scenario: Scenario) -> dict[str, Param]:
             default_shrink_bumps(rule_set, cluster.controller) if bumps is None else bumps
         ),
     }
+    if cluster.replication_listener:  # only so: an older configuration is what it was
+        switches["cluster.replication_listener"] = True
     service: dict[str, Param] = {
         f"service.{name}": "..".join(str(part) for part in value)
         if isinstance(value, tuple)

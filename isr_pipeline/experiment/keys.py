@@ -147,7 +147,7 @@ def entries() -> tuple[Entry, ...]:
     """Everything that can be set, Kafka's keys first."""
     return (
         *(_kafka(name) for name in KEYS),
-        *_of_model("cluster", Cluster, ("release", "controller")),
+        *_of_model("cluster", Cluster, ("release", "controller", "replication_listener")),
         *_of_model("rules", Rules, Rules.model_fields),
         *_of_model("service", Service, Service.model_fields),
         *_produce(),

@@ -17,7 +17,17 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from isr_pipeline.base.errors import InputError
-from isr_pipeline.base.files.checks import LIST, MAPPING, Bad, Check, list_of, one_of, text, whole
+from isr_pipeline.base.files.checks import (
+    BOOLEAN,
+    LIST,
+    MAPPING,
+    Bad,
+    Check,
+    list_of,
+    one_of,
+    text,
+    whole,
+)
 from isr_pipeline.base.files.lines import with_lines
 from isr_pipeline.base.files.models import Strict, validated
 from isr_pipeline.base.files.reading import read_mapping
@@ -41,9 +51,9 @@ from isr_pipeline.scenarios.model import (
     TOPIC_KEYS,
     HourlyLoad,
     KafkaValue,
-    RackRoundTrip,
     own_service,
 )
+from isr_pipeline.scenarios.racks import RackRoundTrip
 from isr_pipeline.scenarios.rule_set_files import (
     RELEASE,
     release_named,
@@ -290,6 +300,10 @@ class ClusterFile(Strict):
         default={}, description="Service times of a healthy broker, as in a scenario."
     )
     rules: Plain = Field(default={}, description="Switches of the rules, as in a scenario.")
+    replication_listener: Annotated[bool, BOOLEAN] = Field(
+        default=False,
+        description="Followers fetch over a listener of their own, as in a scenario.",
+    )
     rack_rtt_ms: tuple[RackRoundTrip, ...] = Field(
         default=(),
         description="Round trips between racks; other pairs take `service.network_rtt_ms`.",
@@ -498,6 +512,7 @@ def scenario_parts(file: ClusterFile, folder: Path) -> dict[str, Any]:
             "rack_rtt_ms": [
                 {"between": list(pair.between), "rtt_ms": pair.rtt_ms} for pair in file.rack_rtt_ms
             ],
+            **({"replication_listener": True} if file.replication_listener else {}),
             "broker_settings": {
                 str(broker.id): own for broker in file.brokers if (own := _own_settings(broker))
             },

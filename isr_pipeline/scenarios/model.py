@@ -72,6 +72,7 @@ from isr_pipeline.scenarios.faults import (
 from isr_pipeline.scenarios.faults import (
     Topic as TopicName,
 )
+from isr_pipeline.scenarios.racks import RackRoundTrip
 from isr_pipeline.scenarios.rule_set_files import RELEASE
 
 KafkaValue = int | float | bool | str
@@ -154,12 +155,6 @@ def _topic_config(value: Any) -> dict[str, KafkaValue]:
         if name not in TOPIC_KEYS:
             raise Bad(", ".join(TOPIC_KEYS), (name,), "no key that a topic's partitions read")
     return found
-
-
-def _two_racks(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)) or len(value) != 2:
-        raise Bad("")
-    return tuple(RACK.read(one) for one in value)
 
 
 OF_PARTITIONS = ("settings", "leaders", "log_dirs", "behind")
@@ -256,15 +251,6 @@ def own_service(value: Any) -> dict[str, float]:
     return found
 
 
-class RackRoundTrip(Strict):
-    """How long a packet takes between two racks, there and back."""
-
-    between: Annotated[tuple[str, ...], Check("two racks", _two_racks, LIST)] = Field(
-        description="Two racks, or the same one twice: within it."
-    )
-    rtt_ms: Ms = Field(description="Round trip between them, there and back.")
-
-
 class Cluster(Strict):
     """Brokers, what they run, and who controls them.
 
@@ -275,6 +261,8 @@ class Cluster(Strict):
         racks: broker -> its rack.
         rack_rtt_ms: round trips between racks, and within one; other pairs take
             ``service.network_rtt_ms``.
+        replication_listener: followers' fetches have a listener, and so network threads, of their
+            own.
         isr_expiration_phase_ms: broker -> time of its first tick; hashed from the seed if absent.
         broker_settings: broker -> Kafka keys that it has of its own, whatever ``config`` says.
         broker_service: broker -> service times of its own, whatever ``service`` says.
@@ -296,6 +284,11 @@ class Cluster(Strict):
         dict[int, str], map_of(BROKER, RACK, "a mapping of broker to its rack", empty=True)
     ] = Field(default={})
     rack_rtt_ms: tuple[RackRoundTrip, ...] = ()
+    replication_listener: Annotated[bool, BOOLEAN] = Field(
+        default=False,
+        description="Followers fetch over a listener of their own (inter.broker.listener.name), "
+        "which has num.network.threads besides the clients'.",
+    )
     isr_expiration_phase_ms: Annotated[
         dict[int, float], map_of(BROKER, MS, "a mapping of broker to milliseconds", empty=True)
     ] = Field(default={})
@@ -971,7 +964,7 @@ def check_overrides(overrides: Mapping[str, Any], where: str, at: str) -> dict[s
 def _overridable(group: str) -> list[str]:
     """Fields of a group that a configuration may change; the cluster's shape is the scenario's."""
     if group == "cluster":
-        return ["release", "controller"]
+        return ["release", "controller", "replication_listener"]
     return list(_GROUPS[group].model_fields)
 
 

@@ -54,12 +54,12 @@ from isr_pipeline.simulation.recovery import (
     recovery_time,
     supervised,
 )
+from isr_pipeline.simulation.responses import silence
 from isr_pipeline.simulation.shortcuts.depends import note
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (
     AlterItem,
-    Caller,
     Depends,
     EventKind,
     FaultKind,
@@ -167,17 +167,10 @@ def stop_broker(world: World, rules: Rules, broker: Broker) -> None:
         cancel(world, handler.slot)
         handler = handler[1]
     broker.idle_handlers = broker.io_threads
-    sender = broker.senders
-    for _ in range(broker.network_threads):
-        sender.code = Caller.NONE
-        cancel(world, sender.slot)
-        sender = sender[1]
-    broker.busy_senders = 0
+    silence(world, broker)
     broker.queue_head = 0
     broker.queue_tail = 0
     broker.queue_length = 0
-    broker.answers_head = 0
-    broker.answers_tail = 0
     broker.metadata_head = 0
     broker.metadata_tail = 0
     broker.metadata_applied = broker.metadata_sent

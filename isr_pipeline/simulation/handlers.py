@@ -14,7 +14,7 @@ from isr_pipeline.simulation.partition_lock import append_must_wait, leave_lock
 from isr_pipeline.simulation.pending_reads import note_pending
 from isr_pipeline.simulation.purgatory import complete, completion_read_over
 from isr_pipeline.simulation.request_queue import can_take, dequeue, enqueue, handler_free
-from isr_pipeline.simulation.responses import push_response, respond, start_senders
+from isr_pipeline.simulation.responses import push_response, respond, sender_of, start_senders
 from isr_pipeline.simulation.shortcuts.depends import min_isr
 from isr_pipeline.simulation.turns import first_place, place_before
 from isr_pipeline.simulation.world.jit import compiled
@@ -224,6 +224,10 @@ def request_arrives(world: World, rules: Rules, request: Request) -> None:
         return
     if broker.paused_until > world.now:
         schedule(world, request.slot, broker.paused_until)
+        return
+    blocked_until = sender_of(broker, request).blocked_until
+    if blocked_until > world.now:  # the same thread reads it
+        schedule(world, request.slot, blocked_until)
         return
     hand_in(world, rules, broker, place_of(request))
     if request.state != RequestState.PURGATORY:  # there it has its next moment already

@@ -1,4 +1,9 @@
-"""Responses leave a broker through its network threads, first come, first served.
+"""Responses leave a broker through its network threads, each of which has a queue of its own.
+
+A connection belongs to one network thread for its life, round robin among those of its listener
+(network/SocketServer.scala @ 2.0.0, 3.9.0: `Acceptor.run`, `Processor.run`): while that thread
+waits for a disk it sends nobody's answer, and reads nobody's request. Connections of other clients
+are not known apart: their answers take whichever thread is free, and turns where none is.
 
 A full request queue blocks network threads that hold the next requests; those cannot send.
 """
@@ -6,13 +11,50 @@ A full request queue blocks network threads that hold the next requests; those c
 from __future__ import annotations
 
 from isr_pipeline.kafka.releases import Rules
-from isr_pipeline.kafka.rows import place_of
+from isr_pipeline.kafka.rows import nothing_like, number_of, place_of
 from isr_pipeline.simulation.network import read_end, service, transit
 from isr_pipeline.simulation.pending_reads import forget_pending
 from isr_pipeline.simulation.world.jit import compiled
-from isr_pipeline.simulation.world.queue import due, retire, schedule, wrapped
+from isr_pipeline.simulation.world.queue import cancel, due, retire, schedule
 from isr_pipeline.simulation.world.states import Caller, Reads, RequestKind, RequestState
 from isr_pipeline.simulation.world.tables import Broker, Request, Sender, World, request_at
+
+
+@compiled
+def sender_of(broker: Broker, request: Request) -> Sender:
+    """The network thread of ``broker`` that the connection of ``request`` belongs to."""
+    if request.kind == RequestKind.FETCH:
+        return request.thread.sender
+    return broker.senders[request.stream.turn % broker.network_threads]
+
+
+@compiled
+def _is_held(broker: Broker, sender: Sender) -> bool:
+    """Whether the network thread holds a request that the full queue does not take.
+
+    Which ones do is chance; here the first of each listener do.
+    """
+    held = broker.queue_length - broker.queued_max
+    if held <= 0:
+        return False
+    return number_of(sender, broker.senders) % broker.network_threads < held
+
+
+@compiled
+def _is_free(broker: Broker, sender: Sender) -> bool:
+    """Whether the network thread can begin to send a response."""
+    return sender.code == Caller.NONE and not _is_held(broker, sender)
+
+
+@compiled
+def _free_sender(broker: Broker) -> Sender:
+    """A network thread of the clients' listener that can begin to send; none if there is none."""
+    sender = broker.senders
+    for _ in range(broker.network_threads):
+        if _is_free(broker, sender):
+            return sender
+        sender = sender[1]
+    return nothing_like(broker.senders)
 
 
 @compiled
@@ -33,50 +75,100 @@ def _send_end(world: World, broker: Broker, code: int) -> int:
 
 
 @compiled
-def start_senders(world: World, broker: Broker) -> None:
-    """Let free network threads of ``broker`` take the responses that wait."""
-    while broker.answers_head != broker.answers_tail and _sender_free(broker):
-        head = broker.answers_head
-        code = broker.answers[head]
-        broker.answers_head = wrapped(head + 1, broker.answers_capacity)
-        _send(world, broker, code)
-
-
-@compiled
-def _sender_free(broker: Broker) -> bool:
-    """Whether a network thread of ``broker`` can take a response."""
-    blocked = min(broker.network_threads, max(0, broker.queue_length - broker.queued_max))
-    return broker.busy_senders + blocked < broker.network_threads
-
-
-@compiled
-def _send(world: World, broker: Broker, code: int) -> None:
-    """A free network thread of ``broker`` begins to send a response."""
-    sender = broker.senders
-    while sender.code != Caller.NONE:
-        sender = sender[1]
+def _send(world: World, broker: Broker, sender: Sender, code: int) -> None:
+    """The network thread begins to send a response."""
     sender.code = code
-    broker.busy_senders += 1
+    end = _send_end(world, broker, code)
     if code > 0:
         request_at(world, code).state = RequestState.SENDING
-    schedule(world, sender.slot, _send_end(world, broker, code))
+        if end > world.now + service(broker, broker.send_us):
+            sender.blocked_until = end
+    schedule(world, sender.slot, end)
 
 
 @compiled
-def push_response(world: World, broker: Broker, code: int) -> None:
-    """Hand a response (a request's place, or a `Caller`) to the network threads."""
-    tail = broker.answers_tail
-    if broker.answers_head == tail and _sender_free(broker):
-        _send(world, broker, code)
+def _wait_for(sender: Sender, code: int) -> None:
+    """A response goes to the end of the network thread's queue."""
+    sender.waiting += 1
+    if code == Caller.CLIENT:
+        sender.clients += 1
+    elif code == Caller.SURGE:
+        sender.surges += 1
+
+
+@compiled
+def _join(sender: Sender, request: Request) -> None:
+    """The answer to ``request`` goes to the end of the network thread's queue."""
+    sender.waiting += 1
+    request.clients_before = sender.clients
+    request.surges_before = sender.surges
+    sender.clients = 0
+    sender.surges = 0
+    request.next_answer = None
+    if sender.oldest:
+        sender.newest.next_answer = request
+    else:
+        sender.oldest = request
+    sender.newest = request
+
+
+@compiled
+def _next_code(sender: Sender) -> int:
+    """Take the oldest response from the queue of the network thread, which has one.
+
+    Those to other clients and to a surge that came between two requests' go in this order.
+    """
+    sender.waiting -= 1
+    if sender.oldest:
+        request = sender.oldest
+        if request.clients_before > 0:
+            request.clients_before -= 1
+            return Caller.CLIENT
+        if request.surges_before > 0:
+            request.surges_before -= 1
+            return Caller.SURGE
+        sender.oldest = request.next_answer
+        request.next_answer = None
+        if not sender.oldest:
+            sender.newest = None
+        return place_of(request)
+    if sender.clients > 0:
+        sender.clients -= 1
+        return Caller.CLIENT
+    sender.surges -= 1
+    return Caller.SURGE
+
+
+@compiled
+def _go_on(world: World, broker: Broker, sender: Sender) -> None:
+    """A network thread that is free takes the oldest response that waits for it."""
+    if sender.waiting > 0 and _is_free(broker, sender):
+        broker.waiting_answers -= 1
+        _send(world, broker, sender, _next_code(sender))
+
+
+@compiled
+def start_senders(world: World, broker: Broker) -> None:
+    """Let free network threads of ``broker`` take the responses that wait."""
+    if broker.waiting_answers == 0:
         return
-    if (
-        code == Caller.CLIENT
-        and (tail - broker.answers_head) % broker.answers_capacity > broker.answers_max
-    ):
-        return  # all senders stuck for long: nothing depends on these answers
-    broker.answers[tail] = code
-    broker.answers_tail = wrapped(tail + 1, broker.answers_capacity)
-    start_senders(world, broker)
+    sender = broker.senders
+    for _ in range(broker.sender_count):
+        _go_on(world, broker, sender)
+        sender = sender[1]
+
+
+@compiled
+def push_response(world: World, broker: Broker, caller: Caller) -> None:
+    """Hand a response to another client, or to one of a surge, to a network thread."""
+    sender = _free_sender(broker)
+    if sender:
+        _send(world, broker, sender, caller)
+        return
+    sender = broker.senders[broker.turn]
+    broker.turn = (broker.turn + 1) % broker.network_threads
+    broker.waiting_answers += 1
+    _wait_for(sender, caller)
 
 
 @compiled
@@ -85,7 +177,12 @@ def respond(world: World, rules: Rules, broker: Broker, request: Request) -> Non
     if request.pending != 0:
         forget_pending(rules, request)
     request.state = RequestState.TO_SENDER
-    push_response(world, broker, place_of(request))
+    sender = sender_of(broker, request)
+    if _is_free(broker, sender):
+        _send(world, broker, sender, place_of(request))
+    else:
+        broker.waiting_answers += 1
+        _join(sender, request)
 
 
 @compiled
@@ -94,7 +191,6 @@ def sender_fires(world: World, sender: Sender) -> None:
     broker = sender.broker
     code = sender.code
     sender.code = Caller.NONE
-    broker.busy_senders -= 1
     if code > 0:
         request = request_at(world, code)
         request.state = RequestState.TO_OWNER
@@ -109,4 +205,22 @@ def sender_fires(world: World, sender: Sender) -> None:
             slot = broker.surge_slot
             schedule(world, slot, min(due(world, slot), world.now + 2 * world.half_rtt_us))
     retire(world, sender.slot)
-    start_senders(world, broker)
+    _go_on(world, broker, sender)
+
+
+@compiled
+def silence(world: World, broker: Broker) -> None:
+    """The process of ``broker`` ends: its network threads send nothing more."""
+    sender = broker.senders
+    for _ in range(broker.sender_count):
+        sender.code = Caller.NONE
+        sender.oldest = None
+        sender.newest = None
+        sender.waiting = 0
+        sender.clients = 0
+        sender.surges = 0
+        sender.blocked_until = 0
+        cancel(world, sender.slot)
+        sender = sender[1]
+    broker.waiting_answers = 0
+    broker.turn = 0

@@ -54,7 +54,6 @@ OF_SCENARIO = ("horizon", "warmup", "seed", "event_budget")
 _OF_SCENARIO = [tables.World.cells_of[name].place for name in OF_SCENARIO]
 NO_MOTIONS = np.zeros(1, dtype=np.int64)
 LEDGER_LEAST = 256  # batches that a partition's ledger has room for, however many partitions
-ANSWERS_LEAST = 2048  # answers to other clients that a broker keeps while no network thread is free
 LEDGER_BURST_MAX = 1 << 20  # a burst's batches are all open at once: none may be given up
 
 
@@ -96,6 +95,17 @@ def draws(seed: int, purpose: str, names: Sequence[str]) -> Draws:
 def below(drawn: Draws, limits: Array) -> Array:
     """What was drawn as numbers in [0, limit), of one limit each: at least 1."""
     return (drawn % limits.astype(np.uint64)).astype(np.int64)
+
+
+def ranks_of(drawn: Draws, groups: Array | None) -> Array:
+    """Place of each entity among all, or among those of its group, if they stand as drawn."""
+    groups = np.zeros(len(drawn), dtype=np.int64) if groups is None else groups
+    order = np.lexsort((drawn, groups))
+    ranks = np.empty(len(drawn), dtype=np.int64)
+    ranks[order] = np.arange(len(drawn))
+    firsts = np.searchsorted(groups[order], groups)
+    found: Array = ranks - firsts
+    return found
 
 
 def first_ticks(scenario: Scenario, drawn: Draws, periods_us: Array) -> Array:
@@ -179,6 +189,7 @@ class Layout:
         self.period_us = common_period_us(periods) if jumps and not sample_us else 0
         self.world.period_us = self.period_us
         self._logs()
+        self._connections()
         self._faults()
         self.ticks = draws(scenario.seed, "isr-expiration", entities.broker_names)
         self.heartbeats = draws(scenario.seed, "heartbeat", entities.broker_names)
@@ -197,9 +208,6 @@ class Layout:
         surge = max(surges, default=0)
         # neighbours of the other client requests share a cell, the rest takes one each
         queued = 2 * (world.request_count + surge) + 16
-        # the answers to other clients stop at so many, and then each request may still be answered
-        answers_max = (world.request_count + surge) // 2 + ANSWERS_LEAST
-        answers = answers_max + 1 + world.request_count + surge + 1
         samples = us(self.s.horizon_ms) // sample_us + 2 if sample_us else 0
         metadata = brokers["metadata_capacity"]
         of_sample = 1 + 2 * len(partitions) + len(brokers)
@@ -207,7 +215,6 @@ class Layout:
         places = {
             "ledgers": behind.place(int(capacities.sum()) * Batch.size),
             "queues": behind.place(len(brokers) * queued * Queued.size),
-            "answers": behind.place(len(brokers) * answers),
             "metadata": behind.place(int(metadata.sum()) * MetadataRecord.size),
             "events": behind.place(events * Event.size),
             "samples": behind.place(samples * of_sample),
@@ -225,9 +232,6 @@ class Layout:
             slice(None),
             queue=places["queues"] + numbers * queued * Queued.size,
             queue_capacity=queued,
-            answers=places["answers"] + numbers * answers,
-            answers_capacity=answers,
-            answers_max=answers_max,
             metadata=places["metadata"] + begins_of(metadata) * MetadataRecord.size,
         )
         ledgers = places["ledgers"] + begins_of(capacities) * Batch.size
@@ -277,9 +281,25 @@ class Layout:
         drawn = draws(self.s.seed, "produce", self.entities.stream_names)
         begins = streams["counted_from"] + below(drawn, periods // 1000)
         following = np.where(begins < streams["stops_at"], begins, INF)
-        streams.put(slice(None), counted_from=begins, next_batch=following)
+        streams.put(
+            slice(None), counted_from=begins, next_batch=following, turn=ranks_of(drawn, None)
+        )
         self._first_due(Slot.STREAM, following)
         return list(periods.tolist())
+
+    def _connections(self) -> None:
+        """Network thread of its leader that each fetcher thread's connection belongs to.
+
+        Round robin at each broker; who came first is drawn. It is one of the last listener.
+        """
+        shape, threads = self.template.shape, table_of(self.w, "threads")
+        ends = self.template.threads.ends
+        net, listeners = np.array(shape.net), shape.listeners
+        names = [" ".join(map(str, end)) for end in ends.tolist()]
+        turns = ranks_of(draws(self.s.seed, "accept", names), ends[:, 1])
+        first = begins_of(net * listeners) + (listeners - 1) * net
+        numbers = first[ends[:, 1]] + turns % net[ends[:, 1]]
+        threads["sender"] = self.template.senders_at(numbers)
 
     def _logs(self) -> None:
         """Where logs end that are not empty: followers that bootstrap have a way to go."""
@@ -480,6 +500,7 @@ def prepare(
         (choices.fetchers, choices.io, choices.net, choices.clients_per_s),
         (cluster.isr_expiration_phase_ms, cluster.broker_settings, cluster.broker_service),
         (cluster.racks, cluster.rack_rtt_ms) if cluster.rack_rtt_ms else (),
+        cluster.replication_listener,
         scenario.faults,
     )
     keys = {

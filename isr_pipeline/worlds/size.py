@@ -53,6 +53,7 @@ class Shape:
     Attributes:
         entities: what stands in the scenario.
         fetchers, io, net: num.replica.fetchers, num.io.threads, num.network.threads of each broker.
+        listeners: 2 where replication has one of its own, whose network threads it has alone.
         faults: how many.
         latency_buckets: of each histogram of latencies.
     """
@@ -61,6 +62,7 @@ class Shape:
     fetchers: tuple[int, ...]
     io: tuple[int, ...]
     net: tuple[int, ...]
+    listeners: int
     faults: int
     latency_buckets: int
 
@@ -83,7 +85,7 @@ class Shape:
             Slot.ALTER: nb,
             Slot.METADATA: nb,
             Slot.HANDLER: sum(self.io),
-            Slot.SENDER: sum(self.net),
+            Slot.SENDER: sum(self.net) * self.listeners,
             Slot.THREAD: nt,
             Slot.REQUEST: nt * REQUESTS_PER_THREAD + ns * REQUESTS_PER_STREAM,
             Slot.STREAM: ns,
@@ -162,7 +164,8 @@ def shape_of(scenario: Scenario, choices: Choices) -> Shape:
     """Shape of a scenario's world under its configuration."""
     entities, faults = entities_of(scenario), len(scenario.faults)
     buckets = buckets_up_to(us(scenario.horizon_ms))
-    return _shape(entities, choices.fetchers, choices.io, choices.net, faults, buckets)
+    listeners = 2 if scenario.cluster.replication_listener else 1
+    return _shape(entities, choices.fetchers, choices.io, choices.net, listeners, faults, buckets)
 
 
 _shape = lru_cache(maxsize=32)(Shape)

@@ -114,6 +114,10 @@ class Template:
         places: Array = self.places[name] + numbers * width_of(name)
         return places
 
+    def senders_at(self, numbers: Array) -> Array:
+        """Places of network threads, by their numbers among those of all brokers."""
+        return self._at("senders", numbers)
+
     def _slots(self, kind: Slot, who: Array) -> Array:
         """Slots of all entities of a kind; they stand for the places ``who``."""
         numbers = self.slot0[kind] + np.arange(len(who), dtype=np.int64)
@@ -124,6 +128,7 @@ class Template:
 
     def _brokers(self) -> None:
         world, io, net = self.world, np.array(self.shape.io), np.array(self.shape.net)
+        of_listeners = net * self.shape.listeners
         none = np.zeros(1, dtype=np.int64)
         world.check_slot = self._slots(Slot.CONTROLLER, none)[0]
         world.sample_slot = self._slots(Slot.SAMPLE, none)[0]
@@ -134,9 +139,10 @@ class Template:
         brokers.begin(
             number=numbers,
             handlers=self._at("handlers", begins_of(io)),
-            senders=self._at("senders", begins_of(net)),
+            senders=self._at("senders", begins_of(of_listeners)),
             io_threads=io,
             network_threads=net,
+            sender_count=of_listeners,
             idle_handlers=io,
             metadata_capacity=4 * hosted + 64,  # `controller._merge_records` leaves two a partition
             hosted=self._at("hosted", begins_of(hosted)),
@@ -158,7 +164,8 @@ class Template:
             broker=np.repeat(brokers.places, io), slot=self._slots(Slot.HANDLER, handlers.places)
         )
         senders.begin(
-            broker=np.repeat(brokers.places, net), slot=self._slots(Slot.SENDER, senders.places)
+            broker=np.repeat(brokers.places, of_listeners),
+            slot=self._slots(Slot.SENDER, senders.places),
         )
 
     def _partitions(self) -> None:

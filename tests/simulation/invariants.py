@@ -56,6 +56,7 @@ from isr_pipeline.simulation.world.tables import (
     Handler,
     Partition,
     Replica,
+    Sender,
     World,
     rules_in,
 )
@@ -407,14 +408,27 @@ def _totals(world: World, rules: Rules, seen: Array, _: World) -> bool:
 
 
 @compiled
+def _answers_waiting(sender: Sender) -> int:
+    """Answers in the queue of a network thread; -1 of one whose queue is not as counted."""
+    waiting = sender.clients + sender.surges
+    request = sender.oldest
+    while request:
+        waiting += 1 + request.clients_before + request.surges_before
+        if not request.next_answer and request != sender.newest:
+            return -1
+        request = request.next_answer
+    return waiting if waiting == sender.waiting else -1
+
+
+@compiled
 def _broker_counted(world: World, rules: Rules, seen: Array, broker: Broker) -> bool:
     """Queues, handlers and network threads are as busy as counted."""
     idle = 0
     for i in range(broker.io_threads):
         idle += broker.handlers[i].state == HandlerState.IDLE
-    busy = 0
-    for i in range(broker.network_threads):
-        busy += broker.senders[i].code != Caller.NONE
+    waiting = 0
+    for i in range(broker.sender_count):
+        waiting += _answers_waiting(broker.senders[i])
     queued = 0
     cell = broker.queue_head
     while cell != broker.queue_tail:
@@ -424,7 +438,7 @@ def _broker_counted(world: World, rules: Rules, seen: Array, broker: Broker) -> 
         return False
     return (
         idle == broker.idle_handlers
-        and busy == broker.busy_senders
+        and waiting == broker.waiting_answers
         and queued == broker.queue_length
     )
 

@@ -151,10 +151,6 @@ def straighten(world: World) -> bool:
             return False
         broker.queue_tail -= broker.queue_head
         broker.queue_head = 0
-        if not _straight(broker.answers, broker.answers_head, broker.answers_tail, 1):
-            return False
-        broker.answers_tail -= broker.answers_head
-        broker.answers_head = 0
     return True
 
 
@@ -175,11 +171,8 @@ def take_snapshot(world: World, z: Cells, s: int) -> None:
         broker = world.brokers[i]
         queue = cells_of(broker.queue)
         z[at] = broker.queue_tail
-        z[at + 1] = broker.answers_tail
         for k in range(QUEUED_CELLS * broker.queue_tail):
-            z[at + 2 + k] = queue[k]
-        for k in range(broker.answers_tail):
-            z[at + 2 + QUEUED_CELLS * RING_MAX + k] = broker.answers[k]
+            z[at + 1 + k] = queue[k]
         at += RINGS
     for i in range(world.partition_count):
         partition = world.partitions[i]
@@ -329,14 +322,11 @@ def _queues_agree(world: World, z: Cells, s: int) -> bool:
     at = s + world.compared_cells
     for i in range(world.broker_count):
         broker = world.brokers[i]
-        if z[at] != broker.queue_tail or z[at + 1] != broker.answers_tail:
+        if z[at] != broker.queue_tail:
             return False
         queue = cells_of(broker.queue)
         for k in range(QUEUED_CELLS * broker.queue_tail):
-            if z[at + 2 + k] != queue[k]:
-                return False
-        for k in range(broker.answers_tail):
-            if z[at + 2 + QUEUED_CELLS * RING_MAX + k] != broker.answers[k]:
+            if z[at + 1 + k] != queue[k]:
                 return False
         at += RINGS
     return True

@@ -40,7 +40,7 @@ Z_SIZE = 12  # numbers of `cycles`'s own
 LOG_FIELDS = 3  # what it notes of a partition's log
 LIVE_MAX = 16  # open batches of a partition that a snapshot keeps
 RING_MAX = 64  # requests that wait on a broker in a snapshot
-RINGS = 2 * RING_MAX + RING_MAX + 2  # cells of a broker's rings in a snapshot
+RINGS = 2 * RING_MAX + 1  # cells of a broker's queue in a snapshot
 LISTS = 3  # of cells that moved, and by how much
 MOVED_SHARE = 4  # a list has room for one cell of so many: a tenth moves, or less
 

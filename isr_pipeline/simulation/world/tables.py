@@ -140,7 +140,6 @@ class World(Row, lines=True, header=True):
     disk_faults: Span  # numbers of the brokers' faults of disk and log
     ledgers: Ref[Batch]
     queues: Ref[Queued]
-    answers: Span
     metadata: Ref[MetadataRecord]
     events: Ref[Event]  # msr
     samples: Span  # msr
@@ -239,14 +238,10 @@ class Broker(Row, lines=True):
     queue_tail: Loose
     queue_length: Cell  # requests in the queue, at most queued.max.requests
     faults_on: Cell  # flt: how many of its faults of disk and log are going on
-    answers_head: Loose
-    answers_tail: Loose
-    busy_senders: Cell
-    senders: Ref[Sender]  # its first network thread
+    waiting_answers: Cell  # for a network thread
+    turn: Cell  # network thread that the next client's answer waits for if none is free
+    senders: Ref[Sender]  # its first network thread, of the clients' listener
     handlers: Ref[Handler]  # its first handler
-    answers_capacity: Fixed
-    answers_max: Fixed  # answers that wait, from which on those to other clients are dropped
-    answers: Span  # ring of answers that wait for a network thread
     number: Fixed
     client_next: Time
     client_period_us: Fixed  # whole microseconds of client_period_ns
@@ -256,7 +251,8 @@ class Broker(Row, lines=True):
     client_slot: Fixed
     queue: Ref[Queued]  # ring of requests that wait for a handler
     queue_capacity: Fixed
-    network_threads: Fixed  # num.network.threads
+    network_threads: Fixed  # num.network.threads, of each listener
+    sender_count: Fixed  # those of both, where replication has a listener of its own
     read_us: Fixed  # service times of its own machine
     produce_us: Fixed
     send_us: Fixed
@@ -419,6 +415,7 @@ class FetcherThread(Row, lines=True):
     slot: Fixed
     follower: Ref[Broker]
     leader: Ref[Broker]
+    sender: Ref[Sender]  # the leader's network thread of its connection
     requests: Ref[Request]
     waiting: Loose  # a bit a request that may be in purgatory
     way: Ref[Link]  # its link to the leader, and back
@@ -466,6 +463,9 @@ class Request(Row, lines=True):
     pending: Flag  # KIP-501: its reads are pending
     deadline: Time  # purgatory
     locked: Maybe[Replica]  # whose lock an own read holds
+    next_answer: Maybe[Request]  # that waits behind it for the same network thread
+    clients_before: Cell  # answers to other clients that leave before it; ``surges_before``
+    surges_before: Cell
     place: Cell  # entry that is being read
     not_before: Time  # when purgatory's own read ends
     stream: Ref[Stream]  # whose produce it is
@@ -507,6 +507,7 @@ class Stream(Row, lines=True):
     gathered: Gathered  # records that wait at the producer
     request: Maybe[Request]  # that is out
     requests: Ref[Request]
+    turn: Fixed  # of its connection among all producers'
     slot: Fixed
     stops_at: Until  # enc: no batch from here on
     retry_at: Until
@@ -541,8 +542,14 @@ class Sender(Row):
     """A network thread."""
 
     broker: Ref[Broker]
-    code: Cell  # place of the request, or a `Caller`
+    code: Cell  # place of the request whose answer it sends, or a `Caller`
     slot: Fixed
+    blocked_until: Until  # its send waits for a disk: until then it reads no request either
+    oldest: Maybe[Request]  # whose answers wait for it, the oldest and the newest
+    newest: Maybe[Request]
+    clients: Cell  # answers to other clients behind the newest; ``surges``: likewise to a surge
+    surges: Cell
+    waiting: Cell  # all of them
 
 
 class Fault(Row):
