@@ -48,7 +48,8 @@ def _what(fault: FaultBase) -> str:
             return f"broker {fault.broker} {_pace(fault)} log reads of {_of(fault.partitions)}"
         case kinds.SlowAppend():
             took = f"{fault.append_ms:g} ms"
-            return f"an append of follower {fault.broker} takes {took}: {_of(fault.partitions)}"
+            whose = "broker" if fault.role == "both" else fault.role
+            return f"an append of {whose} {fault.broker} takes {took}: {_of(fault.partitions)}"
         case kinds.Pause():
             return f"the process of broker {fault.broker} stands still"
         case kinds.Cpu():

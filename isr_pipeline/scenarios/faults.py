@@ -100,6 +100,8 @@ def _reads(value: object) -> tuple[str, ...]:
 
 
 Stage = Annotated[Literal["handler", "send"], one_of("handler", "send")]
+APPEND_ROLES = ("follower", "leader", "both")
+AppendRole = Annotated[Literal["follower", "leader", "both"], one_of(*APPEND_ROLES)]
 TopicPartitions = Annotated[
     Literal["all"] | tuple[str, ...],
     _or("all", list_of(_TOPIC_PARTITION), "all, or a list of TOPIC-N"),
@@ -195,11 +197,16 @@ class SlowRead(Window):
 
 
 class SlowAppend(Window):
-    """Every follower append in the window takes ``append_ms``."""
+    """Every append in the window that the broker does in this role takes ``append_ms``.
+
+    A leader's is under the log's lock and holds a request handler: appends of a partition come one
+    after the other, and its followers' fetches wait for them.
+    """
 
     kind: Literal["slow_append"]
     broker: Broker
     append_ms: Ms
+    role: AppendRole = "follower"
     partitions: TopicPartitions = "all"
 
 

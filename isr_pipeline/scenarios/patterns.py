@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from isr_pipeline.base.files.checks import BOOLEAN, Check, number, one_of
-from isr_pipeline.scenarios.faults import CONNECTIONS, COUNT, MS, POSITIVE, RATE, US
+from isr_pipeline.scenarios.faults import APPEND_ROLES, CONNECTIONS, COUNT, MS, POSITIVE, RATE, US
 from isr_pipeline.scenarios.model import Scenario
 
 Faults = list[dict[str, Any]]
@@ -198,15 +198,16 @@ def slow_read(draw: Draw) -> Faults:
     ]
 
 
-@_pattern("duration_ms", "append_ms")
+@_pattern("duration_ms", "append_ms", "role")
 def slow_append(draw: Draw) -> Faults:
-    """A follower's disk writes slowly."""
+    """A broker's disk writes slowly, for the partitions that it follows, leads, or both."""
     return [
         {
             "kind": "slow_append",
             "broker": draw.broker(),
             **draw.lasting(draw.start(), draw.number("slow_append.duration_ms")),
             "append_ms": draw.number("slow_append.append_ms"),
+            "role": draw.number("slow_append.role"),
         }
     ]
 
@@ -526,6 +527,7 @@ def rolling_restart_over_shrunk_isr(draw: Draw) -> Faults:
 @_pattern(
     "duration_ms",
     "slow_append.append_ms",
+    "slow_append.role",
     "slow_read.read_ms",
     "client_surge.duration_ms",
     "client_surge.requests_per_s",
@@ -538,11 +540,13 @@ def surge_on_slow_disk(draw: Draw) -> Faults:
     broker, start = draw.broker(), draw.start()
     window = draw.lasting(start, draw.number("surge_on_slow_disk.duration_ms"))
     append_ms, read_ms = draw.number("slow_append.append_ms"), draw.number("slow_read.read_ms")
-    surge_at = start + int(window["duration_ms"] * draw.uniform() / 2)
+    surge = _surge(draw, broker, start + int(window["duration_ms"] * draw.uniform() / 2))
+    slow = {"broker": broker, **window}
+    role = draw.number("slow_append.role")
     return [
-        {"kind": "slow_append", "broker": broker, **window, "append_ms": append_ms},
-        {"kind": "slow_read", "broker": broker, **window, "read_ms": read_ms},
-        _surge(draw, broker, surge_at),
+        {"kind": "slow_append", **slow, "append_ms": append_ms, "role": role},
+        {"kind": "slow_read", **slow, "read_ms": read_ms},
+        surge,
     ]
 
 
@@ -655,6 +659,7 @@ PARAMETERS: dict[str, Check] = {
     "slow_read.stage": one_of("handler", "send"),
     "slow_read.read_ms": MS,
     "slow_append.append_ms": MS,
+    "slow_append.role": one_of(*APPEND_ROLES),
     "cpu.factor": POSITIVE,
     "link.latency_ms": MS,
     "link.drop": _TRUTH,

@@ -154,6 +154,8 @@ def stop_broker(world: World, rules: Rules, broker: Broker) -> None:
         replica.alter_item = AlterItem.NONE
         replica.resigns = Resignation.NONE
         replica.readers = 0
+        replica.log_until = 0
+        replica.appending = 0
         replica.write_lock = 0
         replica.leader = -1
         clear_follower(world, replica, False)
@@ -167,6 +169,7 @@ def stop_broker(world: World, rules: Rules, broker: Broker) -> None:
         cancel(world, handler.slot)
         handler = handler[1]
     broker.idle_handlers = broker.io_threads
+    broker.logs_until = 0
     silence(world, broker)
     broker.queue_head = 0
     broker.queue_tail = 0

@@ -21,7 +21,12 @@ from isr_pipeline.simulation.alter_partition import (
 from isr_pipeline.simulation.leader import plan_read, raise_hw
 from isr_pipeline.simulation.log import truncation_offset
 from isr_pipeline.simulation.network import read_end
-from isr_pipeline.simulation.partition_lock import begin_locked_read, read_must_wait, release_read
+from isr_pipeline.simulation.partition_lock import (
+    begin_locked_read,
+    read_must_wait,
+    release_read,
+    wait_for_log,
+)
 from isr_pipeline.simulation.pending_reads import forget_pending
 from isr_pipeline.simulation.purgatory import begin_completion, complete, satisfied
 from isr_pipeline.simulation.request_queue import handler_free
@@ -81,7 +86,8 @@ def _record_fetch(
     """Write the leader's record of the follower of fetched partition ``fetched``.
 
     True if the handler has to stay: a synchronous ISR write begins, or one is under way whose lock
-    the check for the follower's own return waits for.
+    the check for the follower's own return waits for; or the log is being appended to, whose lock
+    whoever raises the high watermark takes (`UnifiedLog.maybeIncrementHighWatermark` @ 2.4, 3.9).
     """
     now = world.now
     leader = fetched.leader
@@ -116,8 +122,12 @@ def _record_fetch(
             handler.locked = leader
             schedule(world, handler.slot, sync_write_end(world, leader))
             writes = True
-    if moved:
-        raise_hw(world, rules, leader, rule_time)
+    if not moved:
+        return writes
+    if leader.log_until > now and not writes:
+        wait_for_log(world, handler, leader, rule_time)
+        return True
+    raise_hw(world, rules, leader, rule_time)
     return writes
 
 
@@ -133,7 +143,8 @@ def fetch_steps(world: World, rules: Rules, broker: Broker, handler: Handler) ->
     if handler.phase == Phase.READ:
         i = begun
         recorded = 0
-        swift = validated and broker.faults_on == 0 and not request.thread.takes_turns
+        quiet = broker.faults_on == 0 and broker.logs_until <= world.now
+        swift = validated and quiet and not request.thread.takes_turns
         if swift and not rules.record_per_partition:
             swift = False
             if begun == 0 and _reads_nothing(rules, request):

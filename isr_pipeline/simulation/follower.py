@@ -29,7 +29,7 @@ from isr_pipeline.simulation.measures import (
     rearm,
     watch_detection_delay,
 )
-from isr_pipeline.simulation.network import append_end, transit
+from isr_pipeline.simulation.network import append_us, transit
 from isr_pipeline.simulation.partition_lock import leave_lock, lock_is_busy
 from isr_pipeline.simulation.purgatory import complete_without_handler
 from isr_pipeline.simulation.recovery import exits_here
@@ -39,6 +39,7 @@ from isr_pipeline.simulation.turns import first_place, place_behind, take_turns
 from isr_pipeline.simulation.world.jit import compiled, hot
 from isr_pipeline.simulation.world.queue import cancel, retire, schedule
 from isr_pipeline.simulation.world.states import (
+    Appends,
     Depends,
     EventKind,
     FetchState,
@@ -435,7 +436,8 @@ def append_steps(world: World, thread: FetcherThread) -> None:
                 partition = fetched.follower.partition
                 thread.append_place = i
                 thread.holds_back = 1
-                schedule(world, thread.slot, append_end(world, thread.follower, partition))
+                wait = append_us(world, thread.follower, partition, Appends.OF_FOLLOWERS)
+                schedule(world, thread.slot, world.now + wait)
                 return
         elif fetched.answered_high_watermark != entry.high_watermark or not validated:
             if entry.offset >= 0 and (validated or expects(thread, i, entry)):

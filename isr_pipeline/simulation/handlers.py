@@ -8,9 +8,14 @@ from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import place_of
 from isr_pipeline.simulation.alter_partition import finish_sync_write, s2_timer
 from isr_pipeline.simulation.fetches import fetch_after_read, fetch_read_over, fetch_steps
-from isr_pipeline.simulation.leader import append_records, finish_produce, notice_bad_dir
-from isr_pipeline.simulation.network import service
-from isr_pipeline.simulation.partition_lock import append_must_wait, leave_lock
+from isr_pipeline.simulation.leader import append_records, finish_produce, notice_bad_dir, raise_hw
+from isr_pipeline.simulation.network import append_us, service
+from isr_pipeline.simulation.partition_lock import (
+    append_must_wait,
+    begin_append,
+    end_append,
+    leave_lock,
+)
 from isr_pipeline.simulation.pending_reads import note_pending
 from isr_pipeline.simulation.purgatory import complete, completion_read_over
 from isr_pipeline.simulation.request_queue import can_take, dequeue, enqueue, handler_free
@@ -20,6 +25,7 @@ from isr_pipeline.simulation.turns import first_place, place_before
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.queue import cancel, retire, schedule
 from isr_pipeline.simulation.world.states import (
+    Appends,
     Caller,
     HandlerState,
     LogDir,
@@ -130,6 +136,20 @@ def _produce_appends(world: World, rules: Rules, broker: Broker, handler: Handle
         handler.locked = replica
         cancel(world, handler.slot)
         return
+    wait = append_us(world, broker, replica.partition, Appends.OF_LEADERS)
+    if wait > 0 or replica.log_until > world.now:
+        handler.state = HandlerState.PRODUCE_DISK
+        handler.locked = replica
+        schedule(world, handler.slot, begin_append(world, replica, wait))
+        return
+    _append(world, rules, broker, handler)
+
+
+@compiled
+def _append(world: World, rules: Rules, broker: Broker, handler: Handler) -> None:
+    """The records of a produce request are in the log; its delayed fetches can be completed."""
+    request = handler.request
+    replica = request.leader
     request.required_offset = replica.log_end_offset + request.records
     append_records(world, rules, replica, request.records, request.bytes, request.acks_all)
     if rules.answers_before_delayed:
@@ -147,6 +167,33 @@ def _reading_row(handler: Handler) -> Replica:
     """The leader replica that ``handler`` reads at present."""
     request = handler.completing if handler.state == HandlerState.COMPLETE else handler.request
     return request.thread.fetched[handler.place].leader
+
+
+@compiled
+def _append_written(world: World, rules: Rules, broker: Broker, handler: Handler) -> None:
+    """The disk has taken an append, unless its log dir has failed meanwhile."""
+    request = handler.request
+    replica = request.leader
+    if replica.is_online and replica.is_leader:
+        _append(world, rules, broker, handler)
+        end_append(world, replica)
+        return
+    end_append(world, replica)
+    request.error = RequestError.STORAGE if replica.is_leader else RequestError.NOT_LEADER
+    handler.request = None
+    respond(world, rules, broker, request)
+    handler_free(world, broker, handler)
+
+
+@compiled
+def _log_waited_for(world: World, rules: Rules, broker: Broker, handler: Handler) -> None:
+    """The appends that a fetch's handler waited for are done: it raises the high watermark."""
+    leader = handler.locked
+    handler.locked = None
+    handler.state = HandlerState.FETCH
+    if leader.is_leader:
+        raise_hw(world, rules, leader, handler.rule_time)
+    fetch_steps(world, rules, broker, handler)
 
 
 @compiled
@@ -201,6 +248,10 @@ def handler_fires(world: World, rules: Rules, handler: Handler) -> None:
         finish_sync_write(world, rules, leader)
         leave_lock(world, leader, WriteLock.HELD)
         fetch_steps(world, rules, broker, handler)
+    elif state == HandlerState.PRODUCE_DISK:
+        _append_written(world, rules, broker, handler)
+    elif state == HandlerState.LOG_WAIT:
+        _log_waited_for(world, rules, broker, handler)
     elif state == HandlerState.CLIENT:
         push_response(world, broker, Caller.CLIENT)
         handler_free(world, broker, handler)

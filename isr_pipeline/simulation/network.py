@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from isr_pipeline.kafka.rows import number_of
 from isr_pipeline.simulation.world.jit import compiled
-from isr_pipeline.simulation.world.states import FaultKind, Reads
+from isr_pipeline.simulation.world.states import Appends, FaultKind, Reads
 from isr_pipeline.simulation.world.tables import Broker, Fault, Link, Partition, World
 
 MILLION = 1_000_000
@@ -111,11 +111,18 @@ def read_end(
 
 
 @compiled
-def append_end(world: World, broker: Broker, partition: Partition) -> int:
-    """When a follower append to ``partition`` on ``broker`` that begins now ends."""
-    cost = broker.append_us
+def append_us(world: World, broker: Broker, partition: Partition, whose: Appends) -> int:
+    """How long an append to ``partition`` on ``broker`` takes that begins now.
+
+    A healthy disk takes a leader's in the time of its produce request.
+    """
+    cost = broker.append_us if whose == Appends.OF_FOLLOWERS else 0
     for k in range(_faults(broker)):
         fault = world.faults[broker.disk_faults[k]]
-        if fault.kind == FaultKind.SLOW_APPEND and _touches(world, fault, partition):
+        if (
+            fault.kind == FaultKind.SLOW_APPEND
+            and fault.appends & whose != 0
+            and _touches(world, fault, partition)
+        ):
             cost = max(cost, fault.value)
-    return world.now + service(broker, cost)
+    return service(broker, cost)

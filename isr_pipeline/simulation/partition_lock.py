@@ -1,6 +1,8 @@
-"""The lock of a partition on its leader: who reads holds it shared, who changes the ISR alone.
+"""The locks of a partition on its leader: its own, and its log's.
 
-Kafka's `Partition.leaderIsrUpdateLock`.
+Who reads or appends holds its own shared, who changes the ISR alone: Kafka's
+`Partition.leaderIsrUpdateLock`. Who appends holds the log's alone, `UnifiedLog.lock`: one append
+comes after the other, and a follower's fetch that has moved waits for them (`log_until`).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from isr_pipeline.simulation.world.states import (
 )
 from isr_pipeline.simulation.world.tables import (
     LOCKED_MAX,
+    Handler,
     Replica,
     World,
 )
@@ -110,3 +113,42 @@ def append_must_wait(leader: Replica) -> bool:
 def read_must_wait(rules: Rules, leader: Replica) -> bool:
     """Whether a new handler-stage read has to wait for a writer, or one that waits."""
     return leader.write_lock != WriteLock.FREE and rules.isr_lock >= Lock.RW_ALWAYS
+
+
+@compiled
+def begin_append(world: World, leader: Replica, append_us: int) -> int:
+    """An append begins that takes so long once the log is free; when it ends."""
+    end = max(world.now, leader.log_until) + append_us
+    leader.log_until = end
+    leader.appending += 1
+    leader.broker.logs_until = max(leader.broker.logs_until, end)
+    begin_locked_read(world, leader, end)
+    return end
+
+
+@compiled
+def end_append(world: World, leader: Replica) -> None:
+    """The oldest append is done: who waited to write goes on."""
+    leader.appending -= 1
+    release_read(world, leader)
+
+
+@compiled
+def write_in_progress_until(world: World, leader: Replica) -> int:
+    """When the append ends that is being written now; about so, if several of unlike length wait.
+
+    A network thread that sends the log's data waits for it: `FileRecords.writeTo` asks for the
+    file's size, which `FileChannelImpl` answers under the lock of the write.
+    """
+    if leader.appending == 0 or leader.log_until <= world.now:
+        return world.now
+    return world.now + (leader.log_until - world.now) // leader.appending
+
+
+@compiled
+def wait_for_log(world: World, handler: Handler, leader: Replica, rule_time: int) -> None:
+    """A fetch's handler waits for the appends that it finds, to raise the high watermark then."""
+    handler.state = HandlerState.LOG_WAIT
+    handler.locked = leader
+    handler.rule_time = rule_time
+    schedule(world, handler.slot, leader.log_until)

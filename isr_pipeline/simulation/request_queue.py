@@ -41,6 +41,8 @@ def dequeue(broker: Broker) -> int:
     if waiting.count == 0:
         broker.queue_head = wrapped(head + 1, broker.queue_capacity)
     broker.queue_length -= 1
+    if broker.queue_length >= broker.queued_max:  # the thread that waited longest hands in
+        broker.held_from = (broker.held_from + 1) % broker.network_threads
     return waiting.code
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import nothing_like, number_of, place_of
 from isr_pipeline.simulation.network import read_end, service, transit
+from isr_pipeline.simulation.partition_lock import write_in_progress_until
 from isr_pipeline.simulation.pending_reads import forget_pending
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.queue import cancel, due, retire, schedule
@@ -32,12 +33,14 @@ def sender_of(broker: Broker, request: Request) -> Sender:
 def _is_held(broker: Broker, sender: Sender) -> bool:
     """Whether the network thread holds a request that the full queue does not take.
 
-    Which ones do is chance; here the first of each listener do.
+    Of each listener as many as requests do not fit, who take turns: the one that has waited longest
+    hands in, and goes on.
     """
     held = broker.queue_length - broker.queued_max
     if held <= 0:
         return False
-    return number_of(sender, broker.senders) % broker.network_threads < held
+    turn = number_of(sender, broker.senders) - broker.held_from
+    return turn % broker.network_threads < held
 
 
 @compiled
@@ -61,7 +64,7 @@ def _free_sender(broker: Broker) -> Sender:
 def _send_end(world: World, broker: Broker, code: int) -> int:
     """When the response that starts to leave now has left."""
     end = world.now + service(broker, broker.send_us)
-    if code <= 0 or broker.faults_on == 0:
+    if code <= 0 or (broker.faults_on == 0 and broker.logs_until <= world.now):
         return end
     request = request_at(world, code)
     if request.kind == RequestKind.FETCH and request.has_data:
@@ -71,6 +74,7 @@ def _send_end(world: World, broker: Broker, code: int) -> int:
             if entry.offset >= 0 and entry.end > entry.offset:
                 partition = fetched[i].follower.partition
                 end = max(end, read_end(world, broker, partition, Reads.DIRECT, 1, True))
+                end = max(end, write_in_progress_until(world, fetched[i].leader))
     return end
 
 
@@ -224,3 +228,4 @@ def silence(world: World, broker: Broker) -> None:
         sender = sender[1]
     broker.waiting_answers = 0
     broker.turn = 0
+    broker.held_from = 0

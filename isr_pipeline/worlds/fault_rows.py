@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from isr_pipeline.kafka.fetcher import Error
 from isr_pipeline.kafka.recovery import Lost
 from isr_pipeline.scenarios.faults import us
-from isr_pipeline.simulation.world.states import FaultKind, Reads, Touch
+from isr_pipeline.simulation.world.states import Appends, FaultKind, Reads, Touch
 from isr_pipeline.simulation.world.tables import INF
 
 if TYPE_CHECKING:
@@ -42,6 +42,13 @@ _READS = {
     "completion": Reads.COMPLETION,
     "all": Reads.DIRECT | Reads.COMPLETION,
     "visits": Reads.DIRECT | Reads.VISIT,
+}
+
+
+_APPENDS = {
+    "follower": Appends.OF_FOLLOWERS,
+    "leader": Appends.OF_LEADERS,
+    "both": Appends.OF_FOLLOWERS | Appends.OF_LEADERS,
 }
 
 
@@ -89,6 +96,9 @@ def _slow_read(row: Fault, fault: Any, _: Entities) -> None:
 
 def _slow_append(row: Fault, fault: Any, _: Entities) -> None:
     row.value = us(fault.append_ms)
+    row.appends = _APPENDS[fault.role]
+    if fault.role == "leader":
+        row.touches = 0  # the followers are healthy
 
 
 def _factor(row: Fault, fault: Any, _: Entities) -> None:

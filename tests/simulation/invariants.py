@@ -481,10 +481,12 @@ def _locks(world: World, rules: Rules, seen: Array, _: World) -> bool:
         broker = replica.broker
         readers = 0
         writers = 0
+        appending = 0
         for k in range(broker.io_threads):
             handler = broker.handlers[k]
             if handler.locked == replica:
                 readers += handler.state == HandlerState.FETCH
+                appending += handler.state == HandlerState.PRODUCE_DISK
                 writers += handler.state == HandlerState.EXPAND
         for k in range(world.request_count):
             request = world.requests[k]
@@ -498,7 +500,9 @@ def _locks(world: World, rules: Rules, seen: Array, _: World) -> bool:
         if broker.tick_position >= 0 and broker.hosted[broker.tick_position].replica == replica:
             writers += broker.tick_state == Tick.WRITES
             waits = broker.tick_state == Tick.WAITS
-        if readers != replica.readers or writers != (replica.write_lock & WriteLock.HELD != 0):
+        if appending != replica.appending or readers + appending != replica.readers:
+            return False
+        if writers != (replica.write_lock & WriteLock.HELD != 0):
             return False
         if replica.write_lock & WriteLock.TICK_WAITS and not waits:
             return False

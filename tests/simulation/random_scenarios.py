@@ -171,7 +171,10 @@ class _Faults:
 
     def slow_append(self, fault: dict[str, Any]) -> dict[str, Any]:
         on = self._broker()
-        value = {"append_ms": self.source.of((50, 0, 5, 700))}
+        value = {
+            "append_ms": self.source.of((50, 0, 5, 700)),
+            "role": self.source.of(("follower", "leader", "both")),
+        }
         return {**self._window(fault), **on, **self._hosted(on["broker"]), **value}
 
     def pause(self, fault: dict[str, Any]) -> dict[str, Any]:

@@ -114,7 +114,9 @@ class HandlerState(IntEnum):
     CLIENT = 8
     EXPAND = 9  # synchronous ISR write by a fetch
     SURGE = 10
+    PRODUCE_DISK = 11  # an append waits for the log, or for the disk
     RECORD_LOCK = 12  # a fetch's ISR check waits for an ISR write in progress
+    LOG_WAIT = 13  # a fetch that raises the high watermark waits for an append to the log
 
 
 class Phase(IntEnum):
@@ -209,6 +211,13 @@ class Touch(IntEnum):
     LINK = 4  # followers that fetch over the link
     APPEND = 8  # followers on the broker of the partitions named, while it goes on
     MOMENT = 16  # likewise of a fault of a moment: Replica.touched_from says how long it shows
+
+
+class Appends(IntEnum):
+    """Appends that a fault slows: a bit each."""
+
+    OF_FOLLOWERS = 1
+    OF_LEADERS = 2
 
 
 class Reads(IntEnum):

@@ -238,7 +238,9 @@ class Broker(Row, lines=True):
     queue_tail: Loose
     queue_length: Cell  # requests in the queue, at most queued.max.requests
     faults_on: Cell  # flt: how many of its faults of disk and log are going on
+    logs_until: Until  # the latest `Replica.log_until` of its logs
     waiting_answers: Cell  # for a network thread
+    held_from: Cell  # number of the network thread that has held a request for longest
     turn: Cell  # network thread that the next client's answer waits for if none is free
     senders: Ref[Sender]  # its first network thread, of the clients' listener
     handlers: Ref[Handler]  # its first handler
@@ -373,7 +375,9 @@ class Replica(Leader, lines=True):
     fetching: Ref[Fetching]  # who fetches from it, by position
     fetch_state: State[FetchState]  # fol
     leader: Cell  # position of the leader as applied, -1 none
-    readers: Cell  # reads in progress that hold the partition lock
+    readers: Cell  # reads and appends in progress that hold the partition lock
+    log_until: Until  # ldr: appends hold the log's own lock up to then, one after the other
+    appending: Cell  # ldr: how many do, or wait for it
     # flt: error met once at the next append (or response), -1 none
     injected_error: State[Error] = initial(-1)
     newest_epoch: Cell  # log: newest leader epoch in it
@@ -535,6 +539,7 @@ class Handler(Row):
     read_end: Time
     alarm_fired: Flag  # Solution 2's timer has fired for this read
     phase: State[Phase]  # what to do once the lock is free
+    rule_time: Time  # fetch: of the record that waits to raise the high watermark
     appended: Maybe[Replica]  # completion: row whose lock the append holds
 
 
@@ -561,6 +566,7 @@ class Fault(Row):
     end: Until  # enc; flt: later where a registration is refused
     at_send: Fixed  # 0 handler, 1 send
     reads: Fixed  # `Reads`
+    appends: Fixed  # `Appends`
     value: Fixed  # read_ms, append_ms (us), factor (millionths), records
     from_node: Fixed  # link
     to_node: Fixed

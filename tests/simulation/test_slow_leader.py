@@ -1,0 +1,124 @@
+"""A leader whose disk is slow: who waits for an append to its log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from isr_pipeline.scenarios.model import Scenario, parse_scenario
+from isr_pipeline.worlds.run import Result, run
+from tests.simulation.test_cycles import differences
+
+BEGIN_MS, END_MS = 10000, 30000
+
+
+def made(
+    connections: int, *, role: str = "leader", record_bytes: int = 1000, **config: Any
+) -> Scenario:
+    """Topic slow, whose appends on broker 1 take half a second, and topic quick beside it."""
+    load = {"records_per_s": 1000, "records_per_batch": 10, "record_bytes": record_bytes}
+    acks: tuple[Any, Any] = (1, "all")
+    return parse_scenario(
+        {
+            "scenario_id": "slow-leader",
+            "warmup_ms": 0,
+            "horizon_ms": 40000,
+            "cluster": {
+                "release": "3.7-3.9",
+                "controller": "kraft",
+                "brokers": [1, 2, 3],
+                "replication_listener": True,
+            },
+            "topics": [
+                {
+                    "name": "slow",
+                    "assignment": {0: [1, 2, 3]},
+                    "produce": [{**load, "acks": acks[i % 2]} for i in range(connections)],
+                },
+                {"name": "quick", "assignment": {0: [1, 2, 3]}, "produce": [{**load, "acks": 1}]},
+            ],
+            "config": {"replica.lag.time.max.ms": 4000, **config},
+            "faults": [
+                {
+                    "kind": "slow_append",
+                    "broker": 1,
+                    "role": role,
+                    "append_ms": 500,
+                    "partitions": ["slow-0"],
+                    "start_ms": BEGIN_MS,
+                    "duration_ms": END_MS - BEGIN_MS,
+                }
+            ],
+        },
+        "slow-leader",
+    )
+
+
+def ran(connections: int, **more: Any) -> Result:
+    """What becomes of it."""
+    return run(made(connections, **more), events=True)
+
+
+def left(found: Result, topic: str) -> int:
+    """How many followers a topic's partition lost."""
+    return sum(one["kind"] == "isr_shrink" and one["topic"] == topic for one in found.events)
+
+
+class TestFollowers:
+    """Healthy followers of a leader with a slow disk [R 3.9.1, 4.3.1, 2.4.1]."""
+
+    def test_all_leave_with_four_connections(self) -> None:
+        """Each fetch that has moved waits for the appends that it finds, and falls behind."""
+        found = ran(4)
+        isr = [one["isr"] for one in found.events if one["kind"] == "isr_shrink"]
+        assert isr[-1] == [1]
+
+    def test_all_stay_with_one(self) -> None:
+        """Between two appends the log is free."""
+        assert ran(1).events == []
+
+    def test_are_back_with_the_disk(self) -> None:
+        """They had nothing."""
+        back = [one for one in ran(4).events if one["kind"] == "isr_expand"]
+        assert {one["topic"]: one["isr"] for one in back}["slow"] == [1, 2, 3]
+        assert all(one["t_ms"] > END_MS for one in back if one["topic"] == "slow")
+
+    def test_leave_another_partition_too(self) -> None:
+        """The request of a follower names both, and waits with the first."""
+        assert left(ran(16), "quick") > 0
+
+    def test_leave_without_a_fault_of_their_own(self) -> None:
+        """The removal of two from either partition is spurious."""
+        assert ran(4).outcome["spurious_shrinks"] == 4
+
+    def test_stay_if_only_appends_of_followers_are_slow(self) -> None:
+        """The default of a fault that says nothing."""
+        assert ran(4, role="follower").events == []
+
+
+class TestProducers:
+    """What the leader's handlers do meanwhile."""
+
+    @pytest.mark.parametrize(("connections", "longest_ms"), [(1, 500), (4, 2000)])
+    def test_appends_of_a_log_come_one_after_the_other(
+        self, connections: int, longest_ms: int
+    ) -> None:
+        """A batch waits for the request that is out, and then for its own."""
+        found = ran(connections, record_bytes=100)
+        longest = found.outcome["produce_latency_acks_1_p99_ms"]
+        assert longest_ms <= longest <= 2.2 * longest_ms
+
+    def test_handlers_run_out(self) -> None:
+        """Then another partition's producers wait as well (KAFKA-15046)."""
+        few = ran(4, **{"num.io.threads": 2})
+        assert few.outcome["produce_latency_acks_1_p99_ms"] > 2000
+
+
+class TestJumps:
+    """Stretches with slow appends repeat as well."""
+
+    @pytest.mark.parametrize("connections", [1, 4])
+    def test_are_exact(self, connections: int) -> None:
+        """With jumps and without."""
+        assert differences(made(connections, role="both")) == []
