@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from isr_pipeline.kafka.broker_config import resolve
 from isr_pipeline.kafka.release_numbers import version_of
@@ -113,14 +113,26 @@ class Expectation(_Checked):
 
     Attributes:
         releases: numbers of Kafka's, or names of rule sets.
+        facts: all of them hold.
+        refused: instead of facts. No such broker starts, or no controller takes it: the refusal
+            names all of these keys.
+        not_yet: why the simulator is known to be wrong. Remove it when the facts begin to hold.
         controller: instead of the scenario's.
         set_: ``KEY=VALUE`` as ``isr-pipeline simulate --set`` takes it.
     """
 
-    releases: tuple[str, ...]
-    facts: tuple[Fact, ...] = Field(min_length=1)
+    releases: tuple[str, ...] = Field(min_length=1)
+    facts: tuple[Fact, ...] = ()
+    refused: tuple[str, ...] = ()
+    not_yet: str = ""
     controller: Literal["kraft", "zookeeper"] | None = None
     set_: tuple[str, ...] = Field(default=(), alias="set")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if bool(self.facts) == bool(self.refused):
+            raise ValueError("either facts or refused")
+        return self
 
 
 class CaseFile(_Checked):
