@@ -48,7 +48,7 @@ ONE_SIDED = {
     ("z5_leader_pause6", "2.2.2"): ("isr_shrinks", "isr_expands"),
     # Copying bytes takes no time here.
     ("z1_bursts", "0.8.2.2"): ("isr_shrinks", "isr_expands"),
-    # Both followers near the limit at a tick: one was taken, here both are.
+    # Phases decide whether a fetch is exactly at the end.
     ("z2_sweep_6ps_append200", "0.10.1.1"): ("isr_shrinks", "isr_expands"),
     # ZooKeeper's controller ran on a paused broker.
     ("z6_leader_alone_killed", "0.10.1.1"): ("isr_shrinks",),
