@@ -1,7 +1,7 @@
 """A case: a scenario, and what Kafka does in it, worked out from its source or seen on brokers.
 
 A case's file is a scenario with ``expect:``, a list of `Expectation`, or with ``not_compared:`` and
-the reason. Times are Kafka's and not the simulator's: a test that fails says that a rule is wrong.
+the reason, or with both. Times are Kafka's and not the simulator's: a test that fails says that a rule is wrong.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class CaseFile(_Checked):
     Attributes:
         scenario: all that the file has beside what follows.
         expect: what Kafka does.
-        not_compared: why the simulator cannot be asked; empty if it can.
+        not_compared: what it cannot be asked, and why; empty if it can be asked all.
     """
 
     name: str
