@@ -1,7 +1,8 @@
 """A case: a scenario, and what Kafka does in it, worked out from its source or seen on brokers.
 
 A case's file is a scenario with ``expect:``, a list of `Expectation`, or with ``not_compared:`` and
-the reason, or with both. Times are Kafka's and not the simulator's: a test that fails says that a rule is wrong.
+the reason, or with both. Times are Kafka's and not the simulator's: a test that fails says that a
+rule is wrong.
 """
 
 from __future__ import annotations

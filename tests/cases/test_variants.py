@@ -276,13 +276,17 @@ class TestNetworkThread:
     """Case 27: an answer hangs in one of three network threads."""
 
     NAME = "27-sendfile-blocks-connections"
-    pytestmark = case(NAME).expect[1].marks
 
+    @pytest.mark.parametrize("own", ["false", "true"])
     @pytest.mark.parametrize("release", ["3.9", "4.3"])
     @pytest.mark.parametrize(("limit", "start"), [(5000, 20_000), (8000, 24_500), (20_000, 15_000)])
-    def test_some_connections_hang(self, release: str, limit: int, start: int) -> None:
-        """A third of the six that follow something else, more or less."""
-        keys = f"replica.lag.time.max.ms={limit}", f"faults[0].start_ms={start}"
+    def test_some_connections_hang(self, release: str, limit: int, start: int, own: str) -> None:
+        """A third of the six that follow something else, with a listener of their own or not."""
+        keys = (
+            f"replica.lag.time.max.ms={limit}",
+            f"faults[0].start_ms={start}",
+            f"cluster.replication_listener={own}",
+        )
         first, last = start + limit - WAIT_MS, start + 1.5 * limit + WAIT_MS
         hold(
             played(self.NAME, release, *keys),
