@@ -7,62 +7,77 @@ a new kernel, and writes the blocks of docs/trust.md and docs/project/conformanc
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from isr_pipeline.base.home import REPOSITORY
-from isr_pipeline.conformance.comparison import ComparedCase, Report, compare_all
-from isr_pipeline.conformance.observations import SHIPPED, load_observations
+from isr_pipeline.conformance.comparison import NUMBERS, ComparedCase, Report, compare_all
+from isr_pipeline.conformance.conform import yes_no
+from isr_pipeline.conformance.guesses import measures
+from isr_pipeline.conformance.observations import SHIPPED, Observation, load_observations
 
 PAGES = (
     REPOSITORY / "docs" / "trust.md",
     REPOSITORY / "docs" / "project" / "conformance.md",
 )
+END = "<!-- conformance:end -->"
 BLOCK = re.compile(
-    r"(<!-- conformance:(?P<part>figures|table) -->\n).*?(<!-- conformance:end -->)", re.DOTALL
+    rf"(<!-- conformance:(?P<part>figures|timeline|counts) -->\n).*?({END})", re.DOTALL
 )
 
 
-def filled(text: str, report: Report) -> str:
+def filled(text: str, report: Report, observations: list[Observation]) -> str:
     """A page with its blocks as a report has them."""
-    parts = {"figures": figures(report), "table": table(report)}
+    parts = {
+        "figures": figures(report, observations),
+        "timeline": timeline(report),
+        "counts": counts(report),
+    }
     return BLOCK.sub(lambda found: f"{found[1]}{parts[found['part']]}{found[3]}", text)
 
 
-def figures(report: Report) -> str:
-    """What sums it up, with its bars."""
+def figures(report: Report, observations: list[Observation]) -> str:
+    """What sums it up, with its bars, beside guesses."""
     repetitions = sum(len(one.repetitions) for one in report.experiments)
-    counts = sum(one.compare == "counts" for one in report.experiments)
-    return (
-        f"{repetitions} repetitions of {len(report.experiments)} experiments:\n\n"
-        f"* median disagreement per observed ISR change: "
-        f"**{report.median_isr_ms_per_change:.0f} ms** (bar 150 ms);\n"
-        f"* timeline repetitions that agree: **{100 * report.timeline_share:.1f} %** of "
-        f"{len(report.timeline)} (bar 95 %);\n"
-        f"* count experiments that agree: **{100 * report.counts_share:.1f} %** of {counts} "
-        f"(bar 90 %).\n"
+    rows = (
+        (one.name, one.bar, f"**{one.simulated}**", one.constant, one.late)
+        for one in measures(report, observations)
     )
+    heads = ("measure", "bar", "simulated", "the best constant guess", "the recordings, 1 s late")
+    head = f"{repetitions} repetitions of {len(report.experiments)} experiments:\n\n"
+    return head + _table(heads, rows)
 
 
-def table(report: Report) -> str:
-    """A line for each experiment and release."""
-    head = (
-        "| experiment | release | compared | repetitions that agree | "
-        "disagreement, ms per ISR change (counts: simulated : observed shrinks) |\n"
-        "|---|---|---|---|---|\n"
-    )
-    return head + "".join(map(_row, report.experiments))
+def timeline(report: Report) -> str:
+    """A line for each experiment and release that is compared in time."""
+    heads = ("experiment", "release", "repetitions that agree", "disagreement, ms per ISR change")
+    return _table(heads, (_times(one) for one in report.experiments if one.compare == "timeline"))
 
 
-def _row(case: ComparedCase) -> str:
-    if case.compare == "timeline":
-        agreeing = f"{sum(one.agrees for one in case.repetitions)} of {len(case.repetitions)}"
-        values = ", ".join(f"{one.isr_ms_per_change:.0f}" for one in case.repetitions)
-    else:
-        agreeing = "yes" if case.agrees else "no"
-        values = ", ".join(f"{one.shrinks[0]}:{one.shrinks[1]}" for one in case.repetitions)
-    return f"| {case.case} | {case.release} | {case.compare} | {agreeing} | {values} |\n"
+def counts(report: Report) -> str:
+    """A line for each experiment and release that is compared in numbers."""
+    heads = ("experiment", "release", "in the observed range", "in that range widened", *NUMBERS)
+    return _table(heads, map(_numbers, report.counts))
+
+
+def _times(case: ComparedCase) -> tuple[str, ...]:
+    agreeing = f"{sum(one.agrees for one in case.repetitions)} of {len(case.repetitions)}"
+    values = ", ".join(f"{one.isr_ms_per_change:.0f}" for one in case.repetitions)
+    return case.case, case.release, agreeing, values
+
+
+def _numbers(case: ComparedCase) -> tuple[str, ...]:
+    pairs = (", ".join(f"{mine}:{seen}" for mine, seen in case.numbers(name)) for name in NUMBERS)
+    return case.case, case.release, yes_no(case.in_range), yes_no(case.agrees), *pairs
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [heads, ("---",) * len(heads), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 if __name__ == "__main__":
-    compared = compare_all([one for file in SHIPPED for one in load_observations(file)])
+    shipped = [one for file in SHIPPED for one in load_observations(file)]
+    compared = compare_all(shipped)
     for page in PAGES:
-        page.write_text(filled(page.read_text(encoding="utf-8"), compared), encoding="utf-8")
+        text = page.read_text(encoding="utf-8")
+        page.write_text(filled(text, compared, shipped), encoding="utf-8")

@@ -33,7 +33,7 @@ from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
 from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
 from isr_pipeline.scenarios.racks import RackRoundTrip
 from isr_pipeline.scenarios.rule_set_files import RuleSetFile
-from tools import limits, schemas
+from tools import cases, limits, schemas
 from tools.anchors import anchor
 from tools.floors import BESIDE_THE_PACKAGE, FLOORS
 
@@ -318,10 +318,14 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "cluster-file.md": {"fields": lambda: fields(CLUSTER)},
     "keys.md": {"keys": keys},
     "command-line.md": {"commands": commands},
+    "trust.md": {"cases": cases.counted},
     "model.md": {"not-modelled": not_modelled_rows},
     "your-cluster.md": {"believed": believed_first},
     "deploy.md": {"memory": lambda: table(("service", "memory"), limits.of_containers())},
-    "project/conformance.md": {"measure": lambda: table(("what", "limit"), limits.of_agreement())},
+    "project/conformance.md": {
+        "measure": lambda: table(("what", "limit"), limits.of_agreement()),
+        "cases": lambda: table(("case", "what", "why"), cases.apart()),
+    },
     "project/model-rules.md": {"limits": lambda: table(("what", "at most"), limits.of_a_world())},
 }
 """Page -> its parts, in any order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from rich.table import Table
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.progress import Progress
-from isr_pipeline.conformance.comparison import Report, compare_all
+from isr_pipeline.conformance.comparison import NUMBERS, Report, compare_all
+from isr_pipeline.conformance.guesses import Measure, measures
 from isr_pipeline.conformance.observations import (
     SHIPPED,
     Observation,
@@ -32,6 +34,8 @@ def _table(report: Report) -> Table:
     """One line an experiment and release."""
     table = Table("experiment", "release", "compared", "agrees", "simulated against observed")
     for e in report.experiments:
+        good = sum(r.agrees for r in e.repetitions)
+        agrees = f"{good} of {len(e.repetitions)}"
         if e.compare == "timeline":
             values = ", ".join(
                 f"{r.isr_ms_per_change:.0f} ms a change"
@@ -40,15 +44,25 @@ def _table(report: Report) -> Table:
                 for r in e.repetitions
             )
         else:
+            agrees = f"{yes_no(e.in_range)} (widened: {yes_no(e.agrees)})"
             values = ", ".join(
-                f"{r.shrinks[0]}:{r.shrinks[1]} shrinks {r.elections[0]}:{r.elections[1]} elections"
-                for r in e.repetitions
+                f"{name} {' '.join(f'{mine}:{seen}' for mine, seen in e.numbers(name))}"
+                for name in NUMBERS
             )
-        good = sum(r.agrees for r in e.repetitions)
-        counted = f"{good} of {len(e.repetitions)}" if e.compare == "timeline" else ""
-        table.add_row(
-            e.case, e.release, e.compare, counted or ("yes" if e.agrees else "no"), values
-        )
+        table.add_row(e.case, e.release, e.compare, agrees, values)
+    return table
+
+
+def yes_no(agrees: bool) -> str:
+    """As tables say it."""
+    return "yes" if agrees else "no"
+
+
+def _figures(found: list[Measure]) -> Table:
+    """The measures, beside guesses."""
+    table = Table("measure", "bar", "simulated", "the best constant guess", "recordings, 1 s late")
+    for one in found:
+        table.add_row(one.name, one.bar, one.simulated, one.constant, one.late)
     return table
 
 
@@ -109,21 +123,18 @@ def conform(
         return 0
     with Progress("repetitions compared", len(observations)) as progress:
         report = compare_all(observations, progress.step)
+    found = measures(report, observations)
+    told = json.dumps({**report.as_json(), "measures": list(map(asdict, found))}, indent=1)
     if json_out == "-":
-        print(json.dumps(report.as_json(), indent=1))  # noqa: T201 - the command's output
+        print(told)  # noqa: T201 - the command's output
         return 0
     if json_out is not None:
         try:
-            Path(json_out).write_text(json.dumps(report.as_json(), indent=1) + "\n")
+            Path(json_out).write_text(told + "\n")
         except OSError as error:
             raise InputError("--json", "", error.strerror, "a file that can be written") from None
     if record:
         _record_agreement(report, observations)
     console.print(_table(report))
-    counts = sum(e.compare == "counts" for e in report.experiments)
-    console.print(
-        f"median disagreement {report.median_isr_ms_per_change:.0f} ms per ISR change (bar 150); "
-        f"{report.timeline_share:.1%} of {len(report.timeline)} timeline repetitions agree "
-        f"(bar 95 %); {report.counts_share:.1%} of {counts} count experiments (bar 90 %)"
-    )
+    console.print(_figures(found))
     return 0

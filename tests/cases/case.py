@@ -1,17 +1,19 @@
 """A case: a scenario, and what Kafka does in it, worked out from its source or seen on brokers.
 
 A case's file is a scenario with ``expect:``, a list of `Expectation`, or with ``not_compared:`` and
-the reason. Times are Kafka's and not the simulator's: a test that fails says that a rule is wrong.
+the reason, or with both. Times are Kafka's and not the simulator's: a test that fails says that a
+rule is wrong.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
+import pytest
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from isr_pipeline.kafka.broker_config import resolve
 from isr_pipeline.kafka.release_numbers import version_of
@@ -113,14 +115,33 @@ class Expectation(_Checked):
 
     Attributes:
         releases: numbers of Kafka's, or names of rule sets.
+        facts: all of them hold.
+        refused: instead of facts. No such broker starts, or no controller takes it: the refusal
+            names all of these keys.
+        not_yet: why the simulator is known to be wrong. Remove it when the facts begin to hold.
         controller: instead of the scenario's.
         set_: ``KEY=VALUE`` as ``isr-pipeline simulate --set`` takes it.
     """
 
-    releases: tuple[str, ...]
-    facts: tuple[Fact, ...] = Field(min_length=1)
+    releases: tuple[str, ...] = Field(min_length=1)
+    facts: tuple[Fact, ...] = ()
+    refused: tuple[str, ...] = ()
+    not_yet: str = ""
     controller: Literal["kraft", "zookeeper"] | None = None
     set_: tuple[str, ...] = Field(default=(), alias="set")
+
+    @property
+    def marks(self) -> list[pytest.MarkDecorator]:
+        """A case that cannot be played fails all the same; one that begins to hold does, too."""
+        if not self.not_yet:
+            return []
+        return [pytest.mark.xfail(raises=AssertionError, strict=True, reason=self.not_yet)]
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if bool(self.facts) == bool(self.refused):
+            raise ValueError("either facts or refused")
+        return self
 
 
 class CaseFile(_Checked):
@@ -129,7 +150,7 @@ class CaseFile(_Checked):
     Attributes:
         scenario: all that the file has beside what follows.
         expect: what Kafka does.
-        not_compared: why the simulator cannot be asked; empty if it can.
+        not_compared: what it cannot be asked, and why; empty if it can be asked all.
     """
 
     name: str

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from isr_pipeline.base.errors import InputError
 from tests.cases.case import Expectation, case, names, played
 
-NOT_COMPARED = ["18"]
+NOT_COMPARED = ["18", "27", "32", "33", "36", "45"]
 
 
 def expected() -> Iterator[Any]:
@@ -18,24 +19,35 @@ def expected() -> Iterator[Any]:
         for at, expectation in enumerate(case(name).expect):
             for release in expectation.releases:
                 one = f"{name[:2]}-{at}-{release}"
-                yield pytest.param(name, release, expectation, id=one)
+                yield pytest.param(name, release, expectation, id=one, marks=expectation.marks)
+
+
+def amiss(name: str, release: str, expectation: Expectation) -> list[str]:
+    """What is not as expected."""
+    settings, controller = expectation.set_, expectation.controller
+    if expectation.refused:
+        try:
+            played(name, release, *settings, controller=controller)
+        except InputError as refusal:
+            return [key for key in expectation.refused if key not in str(refusal)]
+        return [f"{name} is not refused"]
+    one = played(name, release, *settings, controller=controller)
+    result = one.run()
+    return [said for fact in expectation.facts if (said := fact.amiss(result, one))]
 
 
 @pytest.mark.parametrize(("name", "release", "expectation"), [*expected()])
 def test_what_kafka_does(name: str, release: str, expectation: Expectation) -> None:
     """Every fact of an expectation holds."""
-    one = played(name, release, *expectation.set_, controller=expectation.controller)
-    result = one.run()
-    amiss = [fact.amiss(result, one) for fact in expectation.facts]
-    assert [said for said in amiss if said] == []
+    assert amiss(name, release, expectation) == []
 
 
 def test_every_report_has_a_file() -> None:
-    """26 reports; those that cannot be compared say why."""
-    assert [name[:2] for name in names()] == [f"{number:02}" for number in range(1, 27)]
+    """Numbers have no gap; what cannot be compared, wholly or in a release, says why."""
+    assert [name[:2] for name in names()] == [f"{at:02}" for at in range(1, len(names()) + 1)]
     silent = [name[:2] for name in names() if case(name).not_compared]
     assert silent == NOT_COMPARED
-    assert [name[:2] for name in names() if not case(name).expect] == silent
+    assert all(case(name).expect or case(name).not_compared for name in names())
 
 
 def test_every_case_can_be_played() -> None:

@@ -6,13 +6,18 @@ eighth of its length.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import accumulate, count, takewhile
 from typing import Any
 
 import pytest
 
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.worlds.run import Result
 from tests.cases.case import SLACK_MS, Fact, Played, case, played
+
+WAIT_MS = 600
+"""A fetch's wait, and what the change of an ISR takes."""
 
 SIZES = (3, 6, 12)
 SESSIONS = ((9000, 2000), (18000, 3000), (6000, 500))
@@ -53,6 +58,11 @@ def hold(one: Played, *facts: Fact) -> Result:
     amiss = [fact.amiss(result, one) for fact in facts]
     assert [said for said in amiss if said] == []
     return result
+
+
+def marked(name: str, at: int, *releases: str) -> list[Any]:
+    """Releases, with the mark that an expectation of the case has."""
+    return [pytest.param(one, marks=case(name).expect[at].marks) for one in releases]
 
 
 class TestFencePeriod:
@@ -260,3 +270,326 @@ class TestJoinBesideADeadMember:
             Fact(event="isr_expand", isr=[1, 2, 3], t_ms=21_000, within_ms=500),
             Fact(event="isr_shrink", isr=[1, 3], t_ms=25_250, within_ms=1300),
         )
+
+
+class TestNetworkThread:
+    """Case 27: an answer hangs in one of three network threads."""
+
+    NAME = "27-sendfile-blocks-connections"
+
+    @pytest.mark.parametrize("own", ["false", "true"])
+    @pytest.mark.parametrize("release", ["3.9", "4.3"])
+    @pytest.mark.parametrize(("limit", "start"), [(5000, 20_000), (8000, 24_500), (20_000, 15_000)])
+    def test_some_connections_hang(self, release: str, limit: int, start: int, own: str) -> None:
+        """A third of the six that follow something else, with a listener of their own or not."""
+        keys = (
+            f"replica.lag.time.max.ms={limit}",
+            f"faults[0].start_ms={start}",
+            f"cluster.replication_listener={own}",
+        )
+        first, last = start + limit - WAIT_MS, start + 1.5 * limit + WAIT_MS
+        hold(
+            played(self.NAME, release, *keys),
+            Fact(event="isr_shrink", topic="hot", from_ms=first, until_ms=last, times=(1, 3)),
+            Fact(event="isr_shrink", topic="hot", times=(1, 3)),
+        )
+
+
+class TestHandlersSaturated:
+    """Case 30: each request waits for those of all connections."""
+
+    CONNECTIONS, REQUEST_MS = 500, 100
+
+    @pytest.mark.parametrize(
+        ("threads", "limit", "leaves"),
+        [(16, 2500, True), (16, 7000, False)],
+    )
+    def test_a_clock_is_one_wait_old_or_two(self, threads: int, limit: int, leaves: bool) -> None:
+        """A follower leaves if one wait is above the limit, and stays if two are below."""
+        wait = self.CONNECTIONS * self.REQUEST_MS / threads
+        assert limit < wait if leaves else limit > 2 * wait
+        one = played(
+            "30-saturated-handlers",
+            "3.9",
+            f"faults[0].connections={self.CONNECTIONS}",
+            f"faults[0].request_us={1000 * self.REQUEST_MS}",
+            "faults[0].duration_ms=15000",
+            "horizon_ms=36000",
+            f"num.io.threads={threads}",
+            f"replica.lag.time.max.ms={limit}",
+        )
+        hold(one, Fact(event="isr_shrink", times=(3, 200) if leaves else 0))
+
+
+@pytest.mark.parametrize("release", ["2.8", "3.9", "4.3"])
+@pytest.mark.parametrize("answer_ms", [3000, 6000, 12_000])
+def test_an_answer_about_the_isr_holds_the_next_change(release: str, answer_ms: int) -> None:
+    """Case 31: out one answer after a tick, in one after that, or after the return at 29 s."""
+    tick = (25_000, 27_600)
+    out = [moment + answer_ms for moment in tick]
+    back = [max(29_000, moment) + answer_ms for moment in out]
+    hold(
+        played("31-slow-alter-isr", release, f"service.alter_partition_ms={answer_ms}"),
+        Fact(event="isr_shrink", isr=[1], from_ms=out[0], until_ms=out[1], times=1),
+        Fact(event="isr_shrink", times=1),
+        Fact(event="isr_expand", from_ms=back[0], until_ms=back[1] + 600, times=(1, 2)),
+        Fact(event="isr_expand", until_ms=back[0], times=0),
+    )
+
+
+class TestElections:
+    """Case 35: a broker that leads many partitions dies."""
+
+    NAME = "35-thousand-elections"
+
+    def last_election(self, release: str, leads: int) -> float:
+        """When the last of so many partitions has a leader."""
+        replicas = {partition: [1, 2] for partition in range(leads)}
+        one = played(self.NAME, release, f"topics[0].assignment={replicas}")
+        elected = when(one.run(), "leader_elected")
+        assert len(elected) == leads
+        return elected[-1]
+
+    @pytest.mark.parametrize("leads", [400, 800])
+    @pytest.mark.parametrize("release", marked(NAME, 0, "1.0"))
+    def test_one_after_the_other(self, release: str, leads: int) -> None:
+        """Two round trips each, of 1 to 5 ms, more than in flight together."""
+        later = self.last_election(release, leads) - self.last_election("1.1", leads)
+        assert 2 * leads * 0.8 <= later <= 2 * leads * 5
+
+    def test_in_flight_together(self) -> None:
+        """Twice as many take hardly longer."""
+        few, many = (self.last_election("1.1", leads) for leads in (400, 800))
+        assert abs(many - few) <= SLACK_MS
+
+
+class TestReaders:
+    """Case 37: a follower that cannot keep up."""
+
+    NAME, START_MS, END_MS = "37-readers-follow-the-follower", 10_000, 60_000
+
+    @pytest.mark.parametrize("limit", [3000, 6000, 9000])
+    def test_to_3_6_it_leaves_once(self, limit: int) -> None:
+        """Within the limit and a tick of half of it."""
+        first, last = self.START_MS + limit - WAIT_MS, self.START_MS + 1.5 * limit + WAIT_MS
+        hold(
+            played(self.NAME, "3.6", f"replica.lag.time.max.ms={limit}"),
+            Fact(event="isr_shrink", from_ms=first, until_ms=last, times=1),
+            Fact(event="isr_shrink", times=1),
+        )
+
+    @pytest.mark.parametrize("limit", [3000, 6000, 9000])
+    def test_from_3_7_on_with_every_tick(self, limit: int) -> None:
+        """It joins at the mark that waits for it, and the next tick takes it out."""
+        ticks = (self.END_MS - self.START_MS - limit) / (limit / 2)
+        hold(
+            played(self.NAME, "3.9", f"replica.lag.time.max.ms={limit}"),
+            Fact(event="isr_shrink", times=(int(ticks) - 2, int(ticks) + 2)),
+        )
+
+
+class TestSilentController:
+    """Case 38: the machine of broker 4 and of the controller dies."""
+
+    NAME = "38-heartbeat-to-a-dead-controller"
+    CONTROLLER_MS, REQUEST_MS = 2500, 30_000
+    BOTH = (((9000, 2000), 20_000), ((15_000, 2000), 21_300), ((6000, 500), 24_700))
+
+    @pytest.mark.parametrize(("timing", "start"), BOTH)
+    @pytest.mark.parametrize(
+        "release",
+        marked(NAME, 0, "2.8", "3.0", "3.3.1"),
+    )
+    def test_to_3_3_1_everybody_is_fenced(
+        self, release: str, timing: tuple[int, int], start: int
+    ) -> None:
+        """By the next controller, and let in when the request of 30 s has timed out."""
+        session, heartbeat = timing
+        fenced = start + self.CONTROLLER_MS + session
+        keys = *sessions_of(*timing), f"faults[0].start_ms={start}"
+        back = Fact(
+            event="broker_unfenced",
+            broker=1,
+            t_ms=start + self.REQUEST_MS + heartbeat / 2,
+            within_ms=heartbeat / 2 + 2 * SLACK_MS,
+        )
+        hold(
+            played(self.NAME, release, *keys),
+            *(
+                Fact(event="broker_fenced", broker=broker, t_ms=fenced, within_ms=800)
+                for broker in (1, 2, 3)
+            ),
+            back,
+        )
+
+    @pytest.mark.parametrize(("timing", "start"), BOTH)
+    @pytest.mark.parametrize("release", ["3.3.2", "3.4", "3.9", "4.0", "4.3"])
+    def test_from_3_3_2_on_nobody_else(
+        self, release: str, timing: tuple[int, int], start: int
+    ) -> None:
+        """Half a session, and the heartbeat goes to the next controller."""
+        keys = *sessions_of(*timing), f"faults[0].start_ms={start}"
+        hold(
+            played(self.NAME, release, *keys),
+            Fact(event="broker_fenced", broker=4, times=1),
+            Fact(event="broker_fenced", times=1),
+            Fact(event="partition_offline", times=0),
+        )
+
+
+class TestOversizedBatch:
+    """Case 39: a batch, and a fetch of 1 MiB of a partition."""
+
+    NAME = "39-batch-over-replica-fetch-max"
+
+    @pytest.mark.parametrize(
+        ("record_bytes", "waits"), [(900_000, 0.0), (1_048_000, 0.0), (1_100_000, 0.47)]
+    )
+    def test_0_8_2_stands(self, record_bytes: int, waits: float) -> None:
+        """The mark of one of two partitions, from the first such batch on."""
+        one = played(self.NAME, "0.8.2", f"topics[0].produce[0].record_bytes={record_bytes}")
+        hold(one, Fact(metric="readers_wait_rate", value=waits, within=0.03))
+
+    @pytest.mark.parametrize("limit", [6000, 14_000])
+    @pytest.mark.parametrize(
+        "release",
+        marked(NAME, 1, "0.9", "0.10.0"),
+    )
+    def test_to_0_10_0_both_leave(self, release: str, limit: int) -> None:
+        """With a tick of half the limit or of all of it, and nobody returns."""
+        hold(
+            played(self.NAME, release, f"replica.lag.time.max.ms={limit}"),
+            Fact(event="isr_shrink", topic="big", isr=[1], from_ms=5000 + limit,
+                 until_ms=7000 + 2 * limit + WAIT_MS, times=1),
+            Fact(event="isr_expand", times=0),
+        )  # fmt: skip
+
+
+class TestControlledShutdown:
+    """Case 40: the last of the ISR is asked to stop while another is about to join."""
+
+    NAME = "40-controlled-shutdown-tries-again"
+    pytestmark = case(NAME).expect[0].marks
+
+    @pytest.mark.parametrize(
+        ("retries", "backoff_ms", "hands_over_ms"),
+        [(5, 3000, 29_000), (2, 9000, 29_000), (12, 1000, 29_000), (4, 5000, 30_000)],
+    )
+    @pytest.mark.parametrize("release", ["1.0", "2.6", "3.2"])
+    def test_a_try_after_the_join_hands_over(
+        self, release: str, retries: int, backoff_ms: int, hands_over_ms: int
+    ) -> None:
+        """Broker 2 joins at 28 s; whoever tries later than that leads no more."""
+        keys = (
+            f"controlled.shutdown.max.retries={retries}",
+            f"controlled.shutdown.retry.backoff.ms={backoff_ms}",
+        )
+        hold(
+            played(self.NAME, release, *keys, controller="zookeeper"),
+            Fact(event="leader_elected", leader=2, t_ms=hands_over_ms, within_ms=1000),
+            Fact(event="partition_offline", times=0),
+        )
+
+
+@pytest.mark.parametrize(("start", "limit"), [(20_000, 5000), (23_400, 14_000), (31_000, 8000)])
+@pytest.mark.parametrize(
+    ("name", "release", "partitions", "failed"),
+    [
+        ("41-batch-over-a-lowered-limit", "2.2", 3, 0),
+        ("41-batch-over-a-lowered-limit", "2.3", 1, 1),
+        ("42-fenced-by-a-race", "2.2", 1, 0),
+        ("42-fenced-by-a-race", "2.3", 1, 1),
+        ("42-fenced-by-a-race", "3.9", 1, 1),
+    ],
+)
+def test_what_a_fetcher_drops(
+    name: str, release: str, partitions: int, failed: int, start: int, limit: int
+) -> None:
+    """Cases 41 and 42: by the limit and a tick its replicas are out, and the rest stays."""
+    keys = f"faults[0].start_ms={start}", f"replica.lag.time.max.ms={limit}"
+    first, last = start + limit - WAIT_MS, start + 1.5 * limit + WAIT_MS
+    hold(
+        played(name, release, *keys),
+        Fact(event="isr_shrink", isr=[1, 3], from_ms=first, until_ms=last, times=partitions),
+        Fact(event="isr_shrink", times=partitions),
+        Fact(metric="failed_partitions_max", value=failed),
+    )
+
+
+class TestDeadFollower:
+    """Case 47: a follower dies that was ZooKeeper's controller."""
+
+    NAME = "47-dead-follower-was-the-controller"
+
+    @pytest.mark.parametrize(("start", "limit"), [(20_000, 12_000), (23_000, 30_000)])
+    @pytest.mark.parametrize(
+        "release",
+        marked(NAME, 0, "0.10.0", "1.0", "2.2"),
+    )
+    def test_to_2_2_its_leader_removes_it(self, release: str, start: int, limit: int) -> None:
+        """By the lag limit, and nobody before."""
+        last = start + 2 * limit + WAIT_MS
+        hold(
+            played(self.NAME, release, f"faults[0].start_ms={start}",
+                   f"replica.lag.time.max.ms={limit}"),
+            Fact(event="isr_shrink", topic="t", isr=[1, 2], from_ms=start + limit - WAIT_MS,
+                 until_ms=last, times=1),
+            Fact(event="controller_isr_remove", topic="t", times=0),
+        )  # fmt: skip
+
+    @pytest.mark.parametrize("start", [20_000, 23_000])
+    @pytest.mark.parametrize("release", ["2.3", "2.8", "3.9"])
+    def test_from_2_3_on_the_next_controller(self, release: str, start: int) -> None:
+        """When the znodes end."""
+        over = start + 6000
+        hold(
+            played(self.NAME, release, f"faults[0].start_ms={start}", controller="zookeeper"),
+            Fact(event="controller_isr_remove", topic="t", isr=[1, 2], t_ms=over, within="session"),
+            Fact(event="isr_shrink", topic="t", times=0),
+        )
+
+
+class TestTurns:
+    """Case 48: partitions of 1 MB/s, whose appends take 20 ms each."""
+
+    @pytest.mark.parametrize("release", ["2.0", "3.9"])
+    @pytest.mark.parametrize("partitions", [12, 40, 56, 80])
+    def test_a_turn_of_all_is_below_a_fetch_or_nobody_stays(
+        self, release: str, partitions: int
+    ) -> None:
+        """In a turn each has as many MB as the turn has seconds, and a fetch brings 1 MiB."""
+        sustained = partitions * 0.020 < 1.048576
+        replicas = {partition: [1, 2] for partition in range(partitions)}
+        one = played("48-fetches-take-turns", release, f"topics[0].assignment={replicas}")
+        hold(one, Fact(event="isr_shrink", times=0 if sustained else partitions))
+
+
+@pytest.mark.parametrize("limit", [5000, 12_000, 20_000])
+@pytest.mark.parametrize("release", ["2.6", "3.6", "3.9", "4.3"])
+def test_the_mark_stands_for_a_lag_limit(release: str, limit: int) -> None:
+    """Case 50: of two slow followers both leave within the limit and a tick of half of it."""
+    controller = "zookeeper" if release == "2.6" else "kraft"
+    key = f"replica.lag.time.max.ms={limit}"
+    hold(
+        played("50-mark-stands-for-a-lag-limit", release, key, controller=controller),
+        Fact(event="isr_shrink", isr=[1], t_ms=20_000 + 1.25 * limit,
+             within_ms=limit / 4 + 2 * WAIT_MS),
+        Fact(metric="commit_latency_max_ms", value=1.15 * limit, within=limit / 4 + 2 * WAIT_MS),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wait", "limit", "refused"),
+    [(500, 500, False), (10_000, 10_000, False), (10_001, 10_000, True), (30_000, 30_000, False)],
+)
+@pytest.mark.parametrize("release", ["0.8.2.2", "1.1", "2.8", "4.3"])
+def test_a_wait_above_the_lag_limit(release: str, wait: int, limit: int, refused: bool) -> None:
+    """Case 44: such a broker does not start; equal ones do."""
+    keys = f"replica.fetch.wait.max.ms={wait}", f"replica.lag.time.max.ms={limit}"
+    controller = "kraft" if release == "4.3" else None
+    play = partial(played, "44-wait-above-lag", release, *keys, controller=controller)
+    if not refused:
+        assert play().scenario
+        return
+    with pytest.raises(InputError, match=r"replica\.fetch\.wait\.max\.ms: .*replica\.lag\.time"):
+        play()

@@ -10,6 +10,7 @@ import pytest
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.conformance.comparison import (
+    NUMBERS,
     Agreement,
     ComparedCase,
     Report,
@@ -17,6 +18,7 @@ from isr_pipeline.conformance.comparison import (
     measure,
 )
 from isr_pipeline.conformance.conform import conform
+from isr_pipeline.conformance.guesses import longest, measures
 from isr_pipeline.conformance.observations import (
     OBSERVATIONS,
     SESSIONS,
@@ -37,6 +39,34 @@ KNOWN_EXCEPTIONS = {
     # ZooKeeper's controller ran on a paused broker; which one is not recorded.
     "z6_leader_alone_killed-2.2.2-2",
 }
+
+ONE_SIDED = {
+    # A paused leader's tick goes first here; on brokers it races with requests in sockets.
+    ("E3-session60", "4.3.1"): ("isr_shrinks", "isr_expands"),
+    ("z5_leader_pause6", "0.10.1.1"): ("isr_shrinks", "isr_expands"),
+    ("z5_leader_pause6", "0.10.2.2"): ("isr_expands",),
+    ("z5_leader_pause6", "2.2.2"): ("isr_shrinks", "isr_expands"),
+    # Copying bytes takes no time here.
+    ("z1_bursts", "0.8.2.2"): ("isr_shrinks", "isr_expands"),
+    # Phases decide whether a fetch is exactly at the end.
+    ("z2_sweep_6ps_append200", "0.10.1.1"): ("isr_shrinks", "isr_expands"),
+    # ZooKeeper's controller ran on a paused broker.
+    ("z6_leader_alone_killed", "0.10.1.1"): ("isr_shrinks",),
+    ("z6_leader_alone_killed", "2.2.2"): ("isr_shrinks",),
+    # A broker that stops fetched on and joined again; a return that the scenario lacks.
+    ("z9_term_follower_s3", "0.10.1.1"): ("isr_expands",),
+    ("z9_term_follower_s3", "2.2.2"): ("isr_expands",),
+    # A return that the scenario lacks.
+    ("z9_term_leader_s3", "0.10.1.1"): ("isr_expands",),
+    ("z9_term_leader_s3", "2.2.2"): ("isr_expands",),
+}
+"""Experiments with numbers that are too low, or too high, in every repetition."""
+
+
+def agreement(**numbers: tuple[int, int]) -> Agreement:
+    """One repetition with (simulated, observed) numbers."""
+    told = {name: numbers.get(name, (0, 0)) for name in NUMBERS}
+    return Agreement("i", "c", "r", "counts", 0, 0, 0, 0, 0, True, told)
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +98,23 @@ class TestRealBrokers:
         assert outside - apart == KNOWN_EXCEPTIONS
 
     @pytest.mark.parametrize("page", conformance.PAGES, ids=lambda page: page.name)
-    def test_pages_say_how_far_they_agree(self, report: Report, page: Path) -> None:
+    def test_pages_say_how_far_they_agree(
+        self, report: Report, observations: list[Observation], page: Path
+    ) -> None:
         """Their blocks are those of today's rules; if not: python -m tools.conformance."""
         text = page.read_text(encoding="utf-8")
-        assert conformance.filled(text, report) == text
+        assert conformance.filled(text, report, observations) == text
+
+    def test_no_other_number_is_off_throughout(self, report: Report) -> None:
+        """What is off by the same sign in every repetition is known by name."""
+        found = {(one.case, one.release): one.one_sided for one in report.experiments}
+        assert {name: numbers for name, numbers in found.items() if numbers} == ONE_SIDED
+
+    @pytest.mark.parametrize("case", sorted({case for case, _ in ONE_SIDED}))
+    def test_the_page_names_what_is_off_throughout(self, case: str) -> None:
+        """With its reason, below the tables."""
+        page = conformance.PAGES[-1].read_text(encoding="utf-8")
+        assert f"`{case}" in page.rpartition(conformance.END)[2]
 
     def test_every_release_takes_part(self, observations: list[Observation]) -> None:
         """All 230 repetitions of thirteen releases are read, those of sessions among them."""
@@ -113,22 +156,83 @@ class TestMeasure:
         """The mean may lie outside the observed range by 1 or 20 %, not by more."""
 
         def one(simulated: int, observed: int) -> Agreement:
-            pair = (simulated, observed)
-            return Agreement("i", "c", "r", "counts", 0, 0, 0, 0, 0, True, pair, (0, 0))
+            return agreement(isr_shrinks=(simulated, observed))
 
         assert ComparedCase("c", "r", "counts", (one(12, 10), one(12, 10))).agrees
         assert not ComparedCase("c", "r", "counts", (one(13, 10), one(13, 10))).agrees
         assert ComparedCase("c", "r", "counts", (one(1, 0),)).agrees
         assert not ComparedCase("c", "r", "counts", (one(2, 0),)).agrees
 
+    @pytest.mark.parametrize(
+        ("pairs", "in_range", "one_sided"),
+        [
+            ([(1, 2), (1, 1)], True, False),  # the mean is 1, and 1 was seen
+            ([(0, 1), (0, 1), (0, 1)], False, True),
+            ([(1, 2), (2, 1)], True, False),
+            ([(2, 3), (3, 5)], False, True),
+            ([(1, 2), (3, 4)], False, True),  # the mean is 2, and 2 was seen
+            ([(5, 2), (2, 2)], False, False),
+        ],
+    )
+    @pytest.mark.parametrize("name", NUMBERS)
+    def test_a_range_is_what_repetitions_show(
+        self, name: str, pairs: list[tuple[int, int]], in_range: bool, one_sided: bool
+    ) -> None:
+        """Not widened, of shrinks, expands and elections alike."""
+        repetitions = tuple(agreement(**{name: pair}) for pair in pairs)
+        found = ComparedCase("c", "r", "counts", repetitions)
+        assert (found.in_range, found.one_sided) == (in_range, (name,) if one_sided else ())
+
+    def test_an_election_into_an_empty_isr_is_no_expand(
+        self, observations: list[Observation]
+    ) -> None:
+        """A recording tells of it as both."""
+        one = next(one for one in observations if one.id == "T3-clean-restart-s30-4.3.1-1")
+        assert sum(event["kind"] == "isr_expand" for event in one.observed) == 2
+        assert measure(one, one.observed).numbers["isr_expands"] == (1, 1)
+
+
+class TestGuesses:
+    """What stands beside a measure: a constant, and the recordings a second later."""
+
+    def test_a_guess_passes_the_widened_range_alone(
+        self, report: Report, observations: list[Observation]
+    ) -> None:
+        """So it has no bar; the constant guess stays far below every other one."""
+        median, timeline, in_range, widened = measures(report, observations)
+        shares = [float(one.constant.split()[0]) for one in (timeline, in_range, widened)]
+        assert float(median.constant.split()[0]) > 10 * 150
+        assert shares[0] < 95 / 2
+        assert shares[1] < 90 / 2
+        assert shares[2] > 90
+        assert widened.bar == "none"
+
+    def test_a_second_later_is_a_second_a_change(
+        self, report: Report, observations: list[Observation]
+    ) -> None:
+        """Each change differs for a second; numbers do not differ."""
+        median, timeline, in_range, widened = measures(report, observations)
+        assert median.late == "1000 ms"
+        assert float(timeline.late.split()[0]) < 95
+        assert (in_range.late, widened.late) == ("100.0 %", "100.0 %")
+
+    def test_no_constant_is_nearer(self, observations: list[Observation]) -> None:
+        """Neither what a partition begins with nor what it ends with."""
+        for one in observations[:40]:
+            last = [{**event, "t_ms": 0.0} for event in one.observed]
+            nearest = measure(one, longest(one))
+            for other in (measure(one, []), measure(one, last)):
+                assert nearest.isr_ms <= other.isr_ms
+                assert nearest.leader_ms <= other.leader_ms
+
 
 class TestCommand:
     """`isr-pipeline conform`."""
 
-    def test_json_has_the_three_figures(
+    def test_json_has_the_figures_and_the_guesses(
         self, observations: list[Observation], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """Median, share of timelines and share of counts stand at the top of the JSON."""
+        """The figures stand at the top of the JSON; a guess beside each."""
         line = OBSERVATIONS.read_text().splitlines()[0]
         file = tmp_path / "one.jsonl"
         file.write_text(line + "\n")
@@ -137,6 +241,7 @@ class TestCommand:
         assert said["timeline_repetitions"] == 1
         assert said["timeline_share_agreeing"] == 1.0
         assert said["median_isr_ms_per_change"] <= 150
+        assert [one["late"] for one in said["measures"]][:2] == ["1000 ms", "0.0 %"]
 
     def test_trace_draws_both_timelines(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -177,7 +282,6 @@ class TestCommand:
 
     def test_agreement_is_immutable(self) -> None:
         """A result cannot be bettered afterwards."""
-        pair = (0, 0)
-        found = Agreement("i", "c", "r", "counts", 0, 0, 0, 0, 0, False, pair, pair)
+        found = agreement()
         with pytest.raises(dataclasses.FrozenInstanceError):
-            found.agrees = True  # type: ignore[misc]
+            found.agrees = False  # type: ignore[misc]
