@@ -25,6 +25,7 @@ from isr_pipeline.experiment import file as experiment_file
 from isr_pipeline.experiment.keys import entries, unit_of
 from isr_pipeline.experiment.not_modelled import not_modelled
 from isr_pipeline.experiment.stages import Budget
+from isr_pipeline.kafka.broker_config import BOUNDS
 from isr_pipeline.kafka.fixes import DEFECTS, FIXES, Fix
 from isr_pipeline.kafka.own_rules import CHANGEABLE, allowed_for, word_in
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS, ReleaseRules, RuleSet
@@ -265,6 +266,12 @@ def keys() -> str:
     return "\n".join(said)
 
 
+def bounds() -> str:
+    """What brokers compare at their start."""
+    rows = [(f"`{one.low}`", f"`{one.high}`", one.releases) for one in BOUNDS]
+    return table(("at most", "the value of", "brokers"), rows)
+
+
 def commands() -> str:
     """Every command, under the headings of `isr-pipeline --help`."""
     root: Any = typer.main.get_command(cli.app)
@@ -339,7 +346,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     },
     "own-proposal.md": {"fields": lambda: fields(RULE_SET), "switches": switches},
     "cluster-file.md": {"fields": lambda: fields(CLUSTER)},
-    "keys.md": {"keys": keys},
+    "keys.md": {"bounds": bounds, "keys": keys},
     "command-line.md": {"commands": commands},
     "model.md": {"fixes": fixes, "defects": defects, "not-modelled": not_modelled_rows},
     "your-cluster.md": {"believed": believed_first},

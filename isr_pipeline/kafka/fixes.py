@@ -78,6 +78,12 @@ FIXES: tuple[Fix, ...] = (
         {"start_waits_for_session": False},
     ),
     Fix(
+        "KAFKA-1845",
+        ("0.9",),
+        "a broker whose fetch wait is above `replica.socket.timeout.ms` does not start",
+        {"socket_timeout_checked": True},
+    ),
+    Fix(
         "KAFKA-2063",
         ("0.10.1",),
         "`replica.fetch.response.max.bytes` bounds an answer, and a batch above "
