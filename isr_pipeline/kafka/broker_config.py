@@ -207,7 +207,7 @@ BOUNDS: tuple[Bound, ...] = (
         "message.max.bytes",
         "replica.fetch.max.bytes",
         "up to 0.10.0",
-        lambda rule_set: not rule_set.response_limit,
+        lambda rule_set: rule_set.fetch_size_checked,
     ),
 )
 """What ``validateValues`` compares of keys that rules read, each with its first and last release. A

@@ -88,7 +88,7 @@ FIXES: tuple[Fix, ...] = (
         ("0.10.1",),
         "`replica.fetch.response.max.bytes` bounds an answer, and a batch above "
         "`replica.fetch.max.bytes` passes (KIP-74)",
-        {"response_limit": True},
+        {"response_limit": True, "fetch_size_checked": False},
     ),
     Fix(
         "KAFKA-4384",

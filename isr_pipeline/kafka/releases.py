@@ -178,8 +178,7 @@ class ReleaseRules:
             it the next append or fetch does (KAFKA-13091, 3.1).
         alter_reverts: a refusal as ineligible takes the proposal back (3.3).
         response_limit: replica.fetch.response.max.bytes bounds an answer, whose first batch is
-            whole however large it is, so that a broker starts with a replica.fetch.max.bytes below
-            message.max.bytes (KIP-74, 0.10.1).
+            whole however large it is (KIP-74, 0.10.1).
         record_per_partition: a fetch's record is written right after its partition's read, not
             after those of the whole request (3.3).
         tick_divisor: the isr-expiration period is replica.lag.time.max.ms divided by it.
@@ -275,6 +274,8 @@ class RuleSet(ReleaseRules):
             of the one it was derived from.
         socket_timeout_checked: a broker whose replica.fetch.wait.max.ms is above its
             replica.socket.timeout.ms does not start; 0.8.2 compares before it has read the wait.
+        fetch_size_checked: nor does one whose message.max.bytes is above its
+            replica.fetch.max.bytes (until KIP-74, 0.10.1).
         has_elr: eligible.leader.replicas.version can be 1 under KRaft (KIP-966, 4.0).
         kraft: the release can run without ZooKeeper.
         kraft_shrink_bumps: under KRaft an ISR shrink begins a new leader epoch
@@ -285,6 +286,7 @@ class RuleSet(ReleaseRules):
     release: str
     key_defaults: str
     socket_timeout_checked: bool = False
+    fetch_size_checked: bool = True
     has_elr: bool = False
     kraft: bool = False
     kraft_shrink_bumps: bool = False
@@ -328,6 +330,7 @@ _V09: Final = replace(
     reset=Reset.OFFSETS,
     message_lag=False,
     socket_timeout_checked=True,
+    fetch_size_checked=False,
     response_limit=True,
     corrupt_kills_thread=False,
     backoff_none=False,

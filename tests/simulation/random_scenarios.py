@@ -93,8 +93,11 @@ def _config(source: Source) -> dict[str, Any]:
     """Keys that brokers start with."""
     config = {_LAG: 500, **_some(source, _CONFIG)}
     longest = min(config[_LAG], config.get(_SOCKET, 30000))
-    batch = {"message.max.bytes": config[_FETCH]} if _FETCH in config else {}
-    return {**config, **batch, _WAIT: min(config.get(_WAIT, 500), longest)}
+    return {
+        **config,
+        _WAIT: min(config.get(_WAIT, 500), longest),
+        "message.max.bytes": config.get(_FETCH, 1048576),
+    }
 
 
 def _topic(source: Source, name: str, brokers: list[int], horizon_ms: int) -> dict[str, Any]:
