@@ -25,6 +25,8 @@ from isr_pipeline.experiment import file as experiment_file
 from isr_pipeline.experiment.keys import entries, unit_of
 from isr_pipeline.experiment.not_modelled import not_modelled
 from isr_pipeline.experiment.stages import Budget
+from isr_pipeline.kafka.broker_config import BOUNDS
+from isr_pipeline.kafka.fixes import DEFECTS, FIXES, Fix
 from isr_pipeline.kafka.own_rules import CHANGEABLE, allowed_for, word_in
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS, ReleaseRules, RuleSet
 from isr_pipeline.scenarios import cluster_file
@@ -264,6 +266,12 @@ def keys() -> str:
     return "\n".join(said)
 
 
+def bounds() -> str:
+    """What brokers compare at their start."""
+    rows = [(f"`{one.low}`", f"`{one.high}`", one.releases) for one in BOUNDS]
+    return table(("at most", "the value of", "brokers"), rows)
+
+
 def commands() -> str:
     """Every command, under the headings of `isr-pipeline --help`."""
     root: Any = typer.main.get_command(cli.app)
@@ -299,6 +307,28 @@ def not_modelled_rows() -> str:
     return table(("left out", "what that could hide"), rows)
 
 
+def fixes() -> str:
+    """Every change of Kafka's that the rules know, with the release numbers that have it."""
+    rows = [(_since(one), _source(one.source), one.what) for one in FIXES]
+    return table(("from", "change", "what is so from then on"), rows)
+
+
+def _since(one: Fix) -> str:
+    *lines, everywhere = one.since
+    return ", ".join((*(f"{number} in its line" for number in lines), everywhere))
+
+
+def _source(source: str) -> str:
+    """A pull request is Kafka's; any other source is named as it is."""
+    return f"apache/kafka{source}" if source.startswith("#") else source
+
+
+def defects() -> str:
+    """What single releases do wrong that no rule has."""
+    rows = [(one.first, one.mended, one.source, one.what) for one in DEFECTS]
+    return table(("from", "mended in", "issue", "what goes wrong"), rows)
+
+
 def believed_first() -> str:
     """Whom an import believes, and who goes before that order for what."""
     rows = [(row.what, row.first or "nobody") for row in believed.TABLE]
@@ -316,10 +346,10 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     },
     "own-proposal.md": {"fields": lambda: fields(RULE_SET), "switches": switches},
     "cluster-file.md": {"fields": lambda: fields(CLUSTER)},
-    "keys.md": {"keys": keys},
+    "keys.md": {"bounds": bounds, "keys": keys},
     "command-line.md": {"commands": commands},
     "trust.md": {"cases": cases.counted},
-    "model.md": {"not-modelled": not_modelled_rows},
+    "model.md": {"fixes": fixes, "defects": defects, "not-modelled": not_modelled_rows},
     "your-cluster.md": {"believed": believed_first},
     "deploy.md": {"memory": lambda: table(("service", "memory"), limits.of_containers())},
     "project/conformance.md": {

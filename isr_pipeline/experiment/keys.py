@@ -33,6 +33,7 @@ from isr_pipeline.experiment.configurations import (
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD, perhaps_seconds
 from isr_pipeline.kafka.known_keys import known_key, unknown
 from isr_pipeline.kafka.own_rules import rule_set_of
+from isr_pipeline.kafka.release_numbers import told_defects
 from isr_pipeline.kafka.releases import KIP501_BEHIND_KEY, KIP501_VARIANTS, RELEASES, RULE_SETS
 from isr_pipeline.scenarios.cluster_file import StreamEntry
 from isr_pipeline.scenarios.model import (
@@ -416,7 +417,8 @@ def unread(scenario: Scenario, keys: Collection[str]) -> dict[str, str]:
 def unread_settings(scenario: Scenario, asked: Iterable[str] = ()) -> Iterator[str]:
     """Say what of a scenario's settings may not be meant, one sentence each.
 
-    A key that nothing in it reads, with the reason, or seconds where milliseconds stand.
+    A key that nothing in it reads, with the reason, seconds where milliseconds stand, or a release
+    with a defect of its own.
 
     Args:
         scenario: its ``config`` and ``rules``, and what brokers have of their own, is looked at.
@@ -429,6 +431,7 @@ def unread_settings(scenario: Scenario, asked: Iterable[str] = ()) -> Iterator[s
         yield f"{key}: {why}"
     every = scenario.config, *scenario.cluster.broker_settings.values()
     yield from seconds_asked(scenario, every)
+    yield from _defects([scenario])
 
 
 def unread_overrides(
@@ -441,14 +444,22 @@ def unread_overrides(
         configurations: name of each -> its overrides.
     """
     where: dict[tuple[str, str], list[str]] = {}
+    applied = {name: apply(today, overrides) for name, overrides in configurations.items()}
     for name, overrides in configurations.items():
-        for key, why in unread(apply(today, overrides), overrides).items():
+        for key, why in unread(applied[name], overrides).items():
             where.setdefault((key, why), []).append(name)
     for (key, why), names in where.items():
         more = len(names) - NAMES_SHOWN
         rest = f" and {more} more" if more > 0 else ""
         yield f"{key}: {why} (in {', '.join(names[:NAMES_SHOWN])}{rest})"
     yield from seconds_asked(today, configurations.values())
+    yield from _defects(applied.values())
+
+
+def _defects(scenarios: Iterable[Scenario]) -> Iterator[str]:
+    """What their releases do wrong that is not simulated, a line for each release."""
+    releases = dict.fromkeys(one.cluster.release for one in scenarios)
+    yield from filter(None, map(told_defects, releases))
 
 
 def seconds_asked(today: Scenario, configurations: Iterable[Mapping[str, Any]]) -> Iterator[str]:

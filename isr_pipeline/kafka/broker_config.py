@@ -8,7 +8,7 @@ effect there, so that a grid of keys can be crossed with releases.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -131,6 +131,7 @@ _ALL = (
     _ms("replica.fetch.wait.max.ms", "int", 500),
     Key("replica.fetch.min.bytes", "int", 1),
     Key("replica.fetch.max.bytes", "int", 1048576),
+    Key("message.max.bytes", "int", 1048588, earlier=_until(_BEFORE_2_5, 1000012), is_read=False),
     Key("replica.fetch.response.max.bytes", "int", 10485760),
     _ms("replica.fetch.backoff.ms", "int", 1000),
     Key("num.replica.fetchers", "int", 1, 1, 64),
@@ -175,24 +176,48 @@ class Bound:
     Attributes:
         low: may be at most the value of ``high``.
         high: the other key.
+        releases: that ask for it, in words.
+        holds: whether a release does.
         otherwise: what happens, before the word "with".
     """
 
     low: str
     high: str
-    otherwise: str
+    releases: str
+    holds: Callable[[RuleSet], bool] = lambda _: True
+    otherwise: str = "no broker {releases} (here {release}) starts"
+
+    def otherwise_in(self, release: str) -> str:
+        """What happens in a cluster of a release, before the word "with"."""
+        return self.otherwise.format(releases=self.releases, release=release)
 
 
 BOUNDS: tuple[Bound, ...] = (
-    # server/KafkaConfig.scala @ 0.8.1, 0.8.2.2, 0.10.2.0, 2.5.0, 3.9, trunk
-    Bound("replica.fetch.wait.max.ms", "replica.lag.time.max.ms", "no broker from 0.8.1 on starts"),
+    # server/KafkaConfig.scala @ 0.8.1, 0.8.2.2, 0.10.2.0, 2.5.0, 3.9.0, 4.x
+    Bound("replica.fetch.wait.max.ms", "replica.lag.time.max.ms", "from 0.8.1 on"),
+    # the same @ 0.9.0.1, 3.9.0, 4.x; 0.8.2.2 compares it before it has read the wait, with 0
+    Bound(
+        "replica.fetch.wait.max.ms",
+        "replica.socket.timeout.ms",
+        "from 0.9 on",
+        lambda rule_set: rule_set.socket_timeout_checked,
+    ),
+    # the same @ 0.8.2.2 (a range of the key), 0.9.0.1, 0.10.0.1; gone @ 0.10.1.0 (KIP-74)
+    Bound(
+        "message.max.bytes",
+        "replica.fetch.max.bytes",
+        "up to 0.10.0",
+        lambda rule_set: rule_set.fetch_size_checked,
+    ),
 )
-"""A broker whose settings break one of them does not start."""
+"""What ``validateValues`` compares of keys that rules read, each with its first and last release. A
+broker whose settings break one does not start."""
 
 SESSION_BOUND = Bound(
     "broker.heartbeat.interval.ms",
     "broker.session.timeout.ms",
-    "the controller fences a healthy broker between two heartbeats",
+    "under KRaft",
+    otherwise="the controller fences a healthy broker between two heartbeats",
 )
 """What nobody wants under KRaft; brokers start with less, so a scenario may have it."""
 
@@ -247,16 +272,17 @@ def out_of_bounds(
         bounds: that are looked at.
     """
     keys = in_effect(rule_set, {**config, **own})
-    for one in bounds:
+    for one in (each for each in bounds if each.holds(rule_set)):
         low, high = int(keys[one.low]), int(keys[one.high])
         if low <= high:
             continue
+        otherwise = one.otherwise_in(rule_set.name)
         is_own = one.low in own or one.high in own
         if one.low in (own if is_own else config):
-            allowed = f"at most {one.high} ({high}): {one.otherwise} with more"
+            allowed = f"at most {one.high} ({high}): {otherwise} with more"
             yield OutOfBounds(is_own, one.low, low, allowed)
         else:
-            allowed = f"at least {one.low} ({low}): {one.otherwise} with less"
+            allowed = f"at least {one.low} ({low}): {otherwise} with less"
             yield OutOfBounds(is_own, one.high, high, allowed)
 
 

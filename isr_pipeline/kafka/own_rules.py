@@ -32,6 +32,7 @@ from isr_pipeline.kafka.releases import (
 TICK_DIVISOR_MAX = 1000
 NAME = r"[a-z0-9][a-z0-9._+-]{0,59}"
 _TEXT = re.compile(rf"({NAME}) \((\S+) with (\S.*)\)")
+_NUMBERED = re.compile(r"(\d[\d.]*) \((\S+)\)")
 _BOOLEANS = {"true": True, "false": False}
 _ENUMS: dict[str, Mapping[str, Any]] = {
     "clock": CLOCKS,
@@ -130,6 +131,11 @@ def text_of(name: str, base: str, switches: Mapping[str, object]) -> str:
     return f"{name} ({base} with {', '.join(f'{one}={word_in(made, one)}' for one in changed)})"
 
 
+def numbered_text(number: str, base: str) -> str:
+    """The text of a release number that has a range's very rules and keeps its number."""
+    return f"{number} ({base})"
+
+
 NARROWER: Mapping[str, tuple[str, str]] = MappingProxyType(
     {"expand_needs_lag": ("always", "under_min_isr")}
 )
@@ -164,6 +170,9 @@ def rule_set_of(release: str) -> RuleSet:
     """
     if release in RULE_SETS:
         return RULE_SETS[release]
+    numbered = _NUMBERED.fullmatch(release)
+    if numbered is not None:
+        return own_rule_set(numbered[1], numbered[2], {})
     match = _TEXT.fullmatch(release)
     if match is None:
         raise RuleSetError("", release, allowed_for_release(release))
@@ -180,11 +189,15 @@ def is_so(rule_set: RuleSet, switch: str, value: object) -> bool:
     return bool(getattr(rule_set, switch) == _read(switch, value))
 
 
-def word_in(rule_set: RuleSet, switch: str) -> str:
-    """The value of a switch in a rule set, as a file has it."""
+def as_written(rule_set: RuleSet, switch: str) -> object:
+    """The value of a switch in a rule set, as a file would write it."""
     value = getattr(rule_set, switch)
-    if switch in _ENUMS:
-        return word_of(_ENUMS[switch], value)
+    return word_of(_ENUMS[switch], value) if switch in _ENUMS else value
+
+
+def word_in(rule_set: RuleSet, switch: str) -> str:
+    """The same as a word."""
+    value = as_written(rule_set, switch)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -7,9 +7,11 @@ itself, the number stands for the range's rule set with the switches of that ver
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
-from isr_pipeline.kafka.own_rules import is_so, text_of
+from isr_pipeline.kafka.fixes import FIXES, Defect, Version, defects_in, line_of, switches_in
+from isr_pipeline.kafka.own_rules import as_written, is_so, numbered_text, text_of
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
 
 _FIRST_OF: tuple[tuple[tuple[int, ...], str], ...] = (
@@ -25,25 +27,13 @@ _FIRST_OF: tuple[tuple[tuple[int, ...], str], ...] = (
 )
 """First release of each rule set."""
 
+_OLDEST: Mapping[str, object] = {
+    switch: as_written(RULE_SETS[RELEASES[0]], switch) for fix in FIXES for switch in fix.switches
+}
+"""What 0.8.2 has of each switch that a later release changes."""
+
 _NEWEST = (5, 0)
 """Numbers from here on are of releases that no rule set has been read for."""
-
-_SWITCHES: tuple[tuple[tuple[int, ...], tuple[int, ...], str, object], ...] = (
-    ((0, 11), (2, 1), "key_defaults", "2.1-2.6"),  # KIP-106
-    ((0, 11), (2, 1), "truncate_to_hw", False),  # KIP-101
-    ((1, 0), (2, 1), "io_error_halts", False),  # KIP-112
-    ((1, 1), (2, 1), "last_member_leaves", False),
-    ((2, 0, 1), (2, 1), "exits_over_truncation", False),  # KAFKA-7414
-    ((2, 3), (2, 7), "fetcher", "kip-461"),
-    ((2, 5), (2, 7), "isr_lock", "rw_precheck"),  # KAFKA-7538
-    ((2, 5), (2, 7), "key_defaults", "2.7-3.2"),  # KIP-537
-    ((3, 1), (3, 3), "answer_raises_hw", True),  # KAFKA-13091
-    ((3, 3), (3, 6), "kraft_shrink_bumps", True),  # metadata.version below 3.6
-    ((3, 7), (3, 9), "kraft_elects_uncleanly", False),  # KAFKA-12670
-    ((3, 9, 2), (4, 0), "registration_retry", "heartbeat_interval"),  # KAFKA-19294
-    ((4, 0, 1), (4, 1), "registration_retry", "heartbeat_interval"),
-)
-"""From release, to release (not included), switch, value there."""
 
 _CONFLUENT = {5: (2, 0), 6: (2, 6), 7: (3, 0), 8: (4, 0)}
 """By the first number of a Confluent Platform: the Kafka of its ``.0``; the second ones go on."""
@@ -62,23 +52,42 @@ def rule_set_text(number: str) -> str | None:
     version = version_of(number)
     if version is None or not _FIRST_OF[0][0] <= version < _NEWEST:
         return None
-    base, switches = _rules_of(version)
-    if not switches:
+    base, switches, defects = _rules_of(version)
+    if not switches and not defects:
         return base
-    line = _line_of(version)
-    name = line if _rules_of(line) == (base, switches) else version[:3]
-    return text_of(".".join(str(part) for part in name), base, switches)
+    line = line_of(version)
+    same = _rules_of(line) == (base, switches, defects)
+    name = ".".join(str(part) for part in (line if same else version[: len(line) + 1]))
+    return text_of(name, base, switches) if switches else numbered_text(name, base)
 
 
-def _rules_of(version: tuple[int, ...]) -> tuple[str, dict[str, object]]:
-    """The range's rule set, and the switches of the release that differ from it."""
+def _rules_of(version: Version) -> tuple[str, dict[str, object], tuple[Defect, ...]]:
+    """The range's rule set, the switches of the release that differ from it, and its defects."""
     base = next(name for first, name in reversed(_FIRST_OF) if version >= first)
     rules = RULE_SETS[base]
-    return base, {
+    switches = {
         switch: value
-        for begin, end, switch, value in _SWITCHES
-        if begin <= version < end and not is_so(rules, switch, value)
+        for switch, value in switches_in(version, _OLDEST).items()
+        if not is_so(rules, switch, value)
     }
+    defaults = str(switches.pop("key_defaults", base))
+    if RELEASES.index(defaults) > RELEASES.index(base):
+        switches["key_defaults"] = defaults
+    return base, switches, defects_in(version)
+
+
+def told_defects(release: str) -> str:
+    """Say in a line what a release number does wrong that is not simulated; empty if nothing.
+
+    Args:
+        release: as ``cluster.release`` has it after files were read; ranges say nothing.
+    """
+    number = release.partition(" ")[0]
+    version = version_of(number)
+    if version is None or rule_set_text(number) != release:
+        return ""
+    own = [f"{one.what} ({one.source}, mended in {one.mended})" for one in defects_in(version)]
+    return f"release {number}: not simulated: {'; '.join(own)}" if own else ""
 
 
 def version_of(number: str) -> tuple[int, ...] | None:
@@ -98,11 +107,6 @@ def kafkas_own(given: str) -> str:
     return f"; Kafka's own number is {own}" if rule_set_text(own) else ""
 
 
-def _line_of(version: tuple[int, ...]) -> tuple[int, ...]:
-    """The release line: 3.9 of 3.9.1, 0.10.2 of 0.10.2.2."""
-    return version[:3] if version[0] == 0 else version[:2]
-
-
 NEVER_RELEASED = ("4485-doc",)
 """Rule sets that are a proposal's text."""
 
@@ -119,4 +123,4 @@ def released_range(release: str) -> str | None:
     number, _, rest = release.partition(" (")
     if rule_set_text(number) != release:
         return None
-    return rest.partition(" with ")[0]
+    return rest.partition(" with ")[0].removesuffix(")")

@@ -272,6 +272,10 @@ class RuleSet(ReleaseRules):
         release: the release it stands for, where a range of releases differs within itself.
         key_defaults: the shipped rule set whose defaults of Kafka's keys it has: its own, or that
             of the one it was derived from.
+        socket_timeout_checked: a broker whose replica.fetch.wait.max.ms is above its
+            replica.socket.timeout.ms does not start; 0.8.2 compares before it has read the wait.
+        fetch_size_checked: nor does one whose message.max.bytes is above its
+            replica.fetch.max.bytes (until KIP-74, 0.10.1).
         has_elr: eligible.leader.replicas.version can be 1 under KRaft (KIP-966, 4.0).
         kraft: the release can run without ZooKeeper.
         kraft_shrink_bumps: under KRaft an ISR shrink begins a new leader epoch
@@ -281,6 +285,8 @@ class RuleSet(ReleaseRules):
     name: str
     release: str
     key_defaults: str
+    socket_timeout_checked: bool = False
+    fetch_size_checked: bool = True
     has_elr: bool = False
     kraft: bool = False
     kraft_shrink_bumps: bool = False
@@ -323,6 +329,8 @@ _V09: Final = replace(
     clock=Clock.READ_END,
     reset=Reset.OFFSETS,
     message_lag=False,
+    socket_timeout_checked=True,
+    fetch_size_checked=False,
     response_limit=True,
     corrupt_kills_thread=False,
     backoff_none=False,

@@ -15,7 +15,7 @@ from isr_pipeline.report import differences
 from isr_pipeline.report.picture import COLOURS as WORD_COLOURS
 from isr_pipeline.report.picture import Axis, Cell, Picture, bar_text, best_first, picture
 from isr_pipeline.verdicts import ledger, quantities
-from isr_pipeline.verdicts.baseline import BaselineRecord, damages
+from isr_pipeline.verdicts.baseline import BaselineRecord, damages, refused_today
 from isr_pipeline.verdicts.record import (
     WORST_FIRST,
     Accepted,
@@ -299,7 +299,7 @@ def _configurations(configs: list[dict[str, Any]], weaker: dict[str, str]) -> Ta
 
 
 def baseline_lines(experiment: str, record: BaselineRecord | None) -> Iterator[str]:
-    """Which night is the baseline, and who accepted it, when and why; then what is damaged.
+    """Which night is the baseline, and who accepted it, when and why; then what is amiss with it.
 
     Args:
         experiment: its name.
@@ -312,7 +312,7 @@ def baseline_lines(experiment: str, record: BaselineRecord | None) -> Iterator[s
     for one in record.configurations:
         if one.alone is not None:
             yield f"  {one.name}: {_acceptance(one.alone)}"
-    for line in damages(record):
+    for line in (*damages(record), *refused_today(record)):
         yield f"  {line}"
 
 

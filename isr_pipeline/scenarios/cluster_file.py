@@ -41,7 +41,7 @@ from isr_pipeline.kafka.broker_config import (
 )
 from isr_pipeline.kafka.known_keys import mistyped
 from isr_pipeline.kafka.own_rules import rule_set_of
-from isr_pipeline.kafka.release_numbers import NUMBERS
+from isr_pipeline.kafka.release_numbers import NUMBERS, told_defects
 from isr_pipeline.kafka.releases import CONTROLLERS
 from isr_pipeline.scenarios.faults import COUNT, RACK, RATE, Count
 from isr_pipeline.scenarios.faults import Topic as TopicName
@@ -721,7 +721,9 @@ def _not_simulated(file: ClusterFile) -> Iterator[str]:
     unread = sorted(key for key in file.settings if key not in KEYS or key in UNREAD)
     if unread:
         yield f"settings that no rule reads: {_first(unread, 12)}"
-    rule_set = rule_set_of(release_named(file.release, Path()))
+    release = release_named(file.release, Path())
+    yield told_defects(release)
+    rule_set = rule_set_of(release)
     yield from perhaps_seconds(rule_set, file.controller, file.settings)
     for broker in file.brokers:
         for sentence in perhaps_seconds(rule_set, file.controller, broker.settings):

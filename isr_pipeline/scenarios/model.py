@@ -49,7 +49,6 @@ from isr_pipeline.kafka.releases import (
     FETCHERS,
     KIP501_VARIANTS,
     LOCKS,
-    RULE_SETS,
     todays_names,
 )
 from isr_pipeline.scenarios.faults import (
@@ -272,7 +271,7 @@ class Cluster(Strict):
         description="Kafka's release: its number, the name of a rule set, or a rule-set file."
     )
     controller: Annotated[str, one_of(*CONTROLLERS)] = Field(
-        description="Who elects leaders and keeps the committed ISR; kraft from 2.7 on."
+        description="Who elects leaders and keeps the committed ISR; kraft from 2.8 on."
     )
     brokers: Annotated[tuple[int, ...], list_of(whole(0, 2**31 - 1), "a list of broker ids")]
     log_dirs_per_broker: Annotated[int, whole(1, 1000)] = 1
@@ -642,8 +641,7 @@ class _Checker:
         self.at = ("cluster",)
         rule_set = rule_set_of(cluster.release)
         if cluster.controller == "kraft" and not rule_set.kraft:
-            with_kraft = ", ".join(name for name, one in RULE_SETS.items() if one.kraft)
-            allowed = f"zookeeper (KRaft only with {with_kraft})"
+            allowed = "zookeeper (KRaft from 2.8 on)"
             self.refuse("controller", "kraft", allowed)
         for name in ("log_dirs", "racks", "broker_settings", "broker_service"):
             for broker in getattr(cluster, name):

@@ -27,12 +27,15 @@ from isr_pipeline.base.home import Home
 from isr_pipeline.base.storage.places import Place, remove_tree
 from isr_pipeline.base.storage.published import contents_of
 from isr_pipeline.base.storage.remote import StoreDamaged
+from isr_pipeline.experiment.file import healthy_scenario
+from isr_pipeline.experiment.mistakes import check_laid_over
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.experiment.stages import BASELINE_SIDE
 from isr_pipeline.kafka.releases import todays_names
 from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.kernels.source import FILE, Source, kernel_of, libraries_here, unpack
+from isr_pipeline.scenarios.model import apply
 from isr_pipeline.scenarios.panels import PANELS
 from isr_pipeline.verdicts.comparison import PanelOutcomes, panel_rows, together
 from isr_pipeline.verdicts.ledger import Entry
@@ -46,7 +49,7 @@ from isr_pipeline.verdicts.record import (
 from isr_pipeline.worlds.columns import COUNTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from isr_pipeline.experiment.configurations import Configuration
 
@@ -456,6 +459,28 @@ def damages(record: BaselineRecord) -> list[str]:
         except BaselineDamaged as damage:
             found.append(str(damage))
     return found
+
+
+def refused_today(record: BaselineRecord) -> list[str]:
+    """Configurations that an experiment may no longer have, each with the reason.
+
+    A newer release of this program may know that no broker starts with them.
+    """
+    try:
+        plan = baseline_plan(record)
+    except BaselineDamaged:
+        plan = None  # `damages` says it
+    return [] if plan is None else [*_refused(plan, record)]
+
+
+def _refused(plan: Plan, record: BaselineRecord) -> Iterator[str]:
+    for one in record.configurations:
+        try:
+            healthy = healthy_scenario(plan.definition)
+            overrides = one.overrides
+            check_laid_over(apply(healthy, overrides), healthy, overrides, one.name)
+        except InputError as error:
+            yield f"refused today: {error}"
 
 
 def baseline_plan(record: BaselineRecord) -> Plan | None:

@@ -64,8 +64,8 @@ def test_what_no_broker_starts_with_is_refused(kind: str) -> None:
         only(**{kind: [of_kind[kind]]})
     assert str(refused.value.at_line(0)) == (
         f"{load_experiment('smoke').where}: groups[2].{kind}[0].set.replica.fetch.wait.max.ms: "
-        "4001; allowed: at most replica.lag.time.max.ms (4000): no broker from 0.8.1 on starts "
-        "with more"
+        "4001; allowed: at most replica.lag.time.max.ms (4000): no broker from 0.8.1 on "
+        "(here 4.1+) starts with more"
     )
 
 

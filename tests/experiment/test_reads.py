@@ -43,6 +43,7 @@ EXAMPLES = int(os.environ.get("ISR_PIPELINE_EXAMPLES", "80"))
 ROOT = Path(__file__).parents[2]
 TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("reads.yaml").read_text("utf-8"))
 LAG, WAIT = "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
+SOCKET, FETCH = "replica.socket.timeout.ms", "replica.fetch.max.bytes"
 ROWS, SWITCHES = TABLE["rows"], TABLE["switches"]
 CLUSTERS = tuple(
     (name, controller)
@@ -97,9 +98,11 @@ def configurations(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Scenario:
         topic["settings"] = _some(source, TOPIC_KEYS)
     own = _some(source, [name for name in KEYS if name in ROWS and not KEYS[name].shared])
     wait = own.get(WAIT, raw["config"].get(WAIT, KEYS[WAIT].default))
-    lag = own.get(LAG, raw["config"].get(LAG, wait))
-    if wait > lag:
-        own[WAIT] = lag  # with more no broker starts
+    longest = min(own.get(key, raw["config"].get(key, wait)) for key in (LAG, SOCKET))
+    if wait > longest:
+        own[WAIT] = longest  # with more no broker starts
+    if FETCH in own:
+        own["message.max.bytes"] = own[FETCH]  # the same, up to 0.10.0
     brokers = raw["cluster"]["brokers"][source.whole(0, 1) :]
     raw["cluster"]["broker_settings"] = dict.fromkeys(brokers, own)
     times = {name: ROWS[f"service.{name}"]["values"][1] for name in OWN_TIMES if source.whole(0, 1)}

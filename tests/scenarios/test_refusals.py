@@ -14,6 +14,7 @@ from isr_pipeline.base.files import reading
 from isr_pipeline.base.files.reading import parse_mapping
 from isr_pipeline.base.files.words import with_list
 from isr_pipeline.base.home import REPOSITORY
+from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.scenarios.faults import KINDS
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import (
@@ -46,6 +47,15 @@ def refusal(raw: dict[str, Any]) -> str:
     with pytest.raises(InputError) as caught:
         parse_scenario(raw, "F")
     return str(caught.value)
+
+
+def at_of(raw: dict[str, Any]) -> str:
+    """Give the key at which a scenario is refused; empty if it is not."""
+    try:
+        parse_scenario(raw, "F")
+    except InputError as error:
+        return error.field.removeprefix("config.")
+    return ""
 
 
 def test_success() -> None:
@@ -103,12 +113,19 @@ def test_config(config: str, line: str) -> None:
 
 
 class TestBounds:
-    """Keys that KafkaConfig checks together: the replicas' fetch wait, and the lag limit."""
+    """Keys that KafkaConfig checks together."""
 
     @from_table
     def test_of_the_cluster(self, config: dict[str, int], line: str) -> None:
         """The line stands at a key that was given, and names the other with its value."""
         assert refusal(good(config=config)) == f"F: {line}"
+
+    @from_table
+    def test_by_release(self, release: str, config: dict[str, int], at: str) -> None:
+        """A release whose broker starts with it takes it, another refuses it at a key given."""
+        raw = good(config=config)
+        raw["cluster"] |= {"release": rule_set_text(release), "controller": "zookeeper"}
+        assert at_of(raw) == at
 
     def test_the_default_of_the_release(self) -> None:
         """A wait that 4.1's lag limit of 30 s allows is above that of 2.2, which is 10 s."""

@@ -71,6 +71,7 @@ class FromSeed:
 
 
 _LAG, _WAIT = "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
+_SOCKET, _FETCH = "replica.socket.timeout.ms", "replica.fetch.max.bytes"
 _CONFIG: dict[str, Sequence[Any]] = data_of(__file__, "config")
 _RULES: dict[str, Sequence[Any]] = {
     "kip501": tuple(KIP501_VARIANTS),
@@ -91,7 +92,12 @@ def _some(source: Source, fields: dict[str, Sequence[Any]]) -> dict[str, Any]:
 def _config(source: Source) -> dict[str, Any]:
     """Keys that brokers start with."""
     config = {_LAG: 500, **_some(source, _CONFIG)}
-    return {**config, _WAIT: min(config.get(_WAIT, 500), config[_LAG])}
+    longest = min(config[_LAG], config.get(_SOCKET, 30000))
+    return {
+        **config,
+        _WAIT: min(config.get(_WAIT, 500), longest),
+        "message.max.bytes": config.get(_FETCH, 1048576),
+    }
 
 
 def _topic(source: Source, name: str, brokers: list[int], horizon_ms: int) -> dict[str, Any]:

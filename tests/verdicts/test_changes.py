@@ -15,6 +15,7 @@ from isr_pipeline.night.show import changed_lines, show
 from isr_pipeline.night.status import Status, folder_of, write_status
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
+from isr_pipeline.report.terminal import baseline_lines
 from isr_pipeline.verdicts import acceptance, baseline, changes
 from isr_pipeline.verdicts.baseline import BaselineDamaged, baseline_plan, baseline_source
 from isr_pipeline.verdicts.changes import read_changes
@@ -189,3 +190,17 @@ class TestKept:
 def home_of(record: baseline.BaselineRecord) -> Path:
     """Folder of a baseline."""
     return Path(str(Home.from_environment().baseline_dir(record.experiment)))
+
+
+@pytest.mark.usefixtures("home")
+class TestRefusedToday:
+    """A baseline of an experiment that an older release of this program took."""
+
+    def test_what_no_broker_starts_with(self, approved: Approved) -> None:
+        """`baseline show` has a line for the configuration, with the reason."""
+        world = World(values={"lag-20s": {"replica.socket.timeout.ms": 400}})
+        approved([*baseline_lines("synthetic", accepted(world))][1:])
+
+    def test_what_brokers_start_with(self) -> None:
+        """Nothing is said of any other."""
+        assert baseline.refused_today(accepted(World())) == []
