@@ -15,7 +15,7 @@ A jump takes three stages, once a period each (`detect`):
 
 Ticks of isr-expiration are not part of the cycle, because their period differs. Where a tick can
 find no follower out of sync, and no read in progress holds a lock that it takes, it changes nothing
-and is only counted.
+and is only counted (`ticks`).
 
 Where a comparison could turn out differently later (an offset in front of one that moves, two
 speeds in one log, a backlog), nothing is jumped. The proof is the comparison with the same code
@@ -30,9 +30,9 @@ all cells.
 from __future__ import annotations
 
 from isr_pipeline.kafka.record import Follower, Pending
-from isr_pipeline.kafka.releases import Clock, Kip501, Lock, Rules
+from isr_pipeline.kafka.releases import Clock, Kip501, Rules
 from isr_pipeline.kafka.replica import lag_clock
-from isr_pipeline.kafka.rows import Cells, cells_of, counterpart
+from isr_pipeline.kafka.rows import Cells, cells_of, counterpart, place_of
 from isr_pipeline.simulation.clients import backlog_reaches_back
 from isr_pipeline.simulation.log import least_log_end
 from isr_pipeline.simulation.shortcuts.motions import (
@@ -52,18 +52,25 @@ from isr_pipeline.simulation.shortcuts.motions import (
     UNTIL,
     Z_SIZE,
 )
+from isr_pipeline.simulation.shortcuts.ticks import (
+    copy_world,
+    count_ticks,
+    first_counted,
+    first_tick_after,
+    is_tick,
+    put_back,
+    ticks_end,
+    try_walks,
+)
 from isr_pipeline.simulation.world.jit import cold, compiled
-from isr_pipeline.simulation.world.queue import due, key, leaf, refill, slot_of
-from isr_pipeline.simulation.world.states import AlterItem, RequestKind, RequestState, Tick
+from isr_pipeline.simulation.world.queue import leaf, refill, slot_of
+from isr_pipeline.simulation.world.states import AlterItem, RequestKind, RequestState
 from isr_pipeline.simulation.world.tables import (
     BATCH_CELLS,
     INF,
-    LOCKED_MAX,
     QUEUED_CELLS,
     SLOT_BITS,
-    SLOT_MASK,
     Batch,
-    Broker,
     Partition,
     Replica,
     World,
@@ -195,16 +202,9 @@ def _keys_agree(world: World, z: Cells, s: int, span: int) -> bool:
     for number in range(world.slot_count):
         i = leaf(slot_of(world, number))
         moved = world.tree[i] - before.tree[i]
-        if moved != 0 and moved != shift and not _is_tick(world, number):
+        if moved != 0 and moved != shift and not is_tick(world, number):
             return False
     return True
-
-
-@compiled
-def _is_tick(world: World, number: int) -> bool:
-    """Whether a slot, by its number, is that of a broker's isr-expiration tick."""
-    first = world.brokers.tick_slot & SLOT_MASK
-    return first <= number < first + world.broker_count
 
 
 @compiled
@@ -499,18 +499,6 @@ def _copy_entry(
 
 
 @compiled
-def _regular_tick(world: World, broker: Broker) -> bool:
-    """Whether the tick of ``broker`` is one of the ordinary ones, so that it may be counted."""
-    return (
-        broker.is_up
-        and broker.paused_until == 0
-        and broker.tick_position < 0
-        and broker.tick_state == Tick.READY
-        and due(world, broker.tick_slot) == broker.tick_due
-    )
-
-
-@compiled
 def _plans_end(world: World, z: Cells, motions: Cells, a: int, b: int, now: int, span: int) -> int:
     """First moment after ``now`` at which a plan or a time that stands still falls due.
 
@@ -530,7 +518,7 @@ def _plans_end(world: World, z: Cells, motions: Cells, a: int, b: int, now: int,
                 end = min(end, max(now, time))
     for number in range(world.slot_count):
         i = leaf(slot_of(world, number))
-        if world.tree[i] == second.tree[i] and not _is_tick(world, number):
+        if world.tree[i] == second.tree[i] and not is_tick(world, number):
             end = min(end, world.tree[i] >> SLOT_BITS)
     return end
 
@@ -556,75 +544,6 @@ def _streams_end(world: World, now: int) -> int:
         if stream.next_batch < INF and stream.stops_at < INF:
             end = min(end, max(now, stream.stops_at - stream.period_ns // 1000 - 1))
     return end
-
-
-@compiled
-def _first_tick_after(broker: Broker, time: int) -> int:
-    """The first tick of ``broker`` later than ``time``."""
-    due = broker.tick_due
-    if due > time:
-        return due
-    return due + ((time - due) // broker.tick_period_us + 1) * broker.tick_period_us
-
-
-@compiled
-def _ticks_end(world: World, rules: Rules, z: Cells, s: int, now: int, span: int) -> int:
-    """First tick that cannot just be counted because it may meet a lock, or is out of turn."""
-    end = INF
-    locks = rules.isr_lock in (Lock.COMPLETION, Lock.RW_ALWAYS)
-    for i in range(world.broker_count):
-        broker = world.brokers[i]
-        if not _regular_tick(world, broker):
-            end = min(end, due(world, broker.tick_slot))
-        elif locks:
-            end = min(end, _first_held_up(world, z, s, broker, now, span, end))
-    return end
-
-
-@compiled
-def _first_held_up(
-    world: World, z: Cells, s: int, broker: Broker, now: int, span: int, end: int
-) -> int:
-    """First tick of ``broker`` before ``end`` at which a lock that it takes may be held.
-
-    Reads hold locks at the same moments of every cycle: those listed since the snapshot at ``s``.
-    """
-    first = _kept(z, s).locked_read_count
-    count = world.locked_read_count - first
-    due = broker.tick_due
-    if count > LOCKED_MAX or _locks_held(broker) > _listed_and_open(
-        world, broker, first, count, now
-    ):
-        return due
-    while due < min(end, world.horizon):
-        for k in range(first, first + count):
-            read = world.locked_reads[k & (LOCKED_MAX - 1)]
-            if read.broker == broker:
-                if (due - read.begin) % span <= read.end - read.begin:
-                    return due
-        due += broker.tick_period_us
-    return INF
-
-
-@compiled
-def _locks_held(broker: Broker) -> int:
-    """Reads and writes in progress on ``broker`` that hold a partition's lock."""
-    held = 0
-    for i in range(broker.hosted_count):
-        replica = broker.hosted[i].replica
-        held += replica.readers + replica.write_lock
-    return held
-
-
-@compiled
-def _listed_and_open(world: World, broker: Broker, first: int, count: int, now: int) -> int:
-    """Reads on ``broker`` that are listed and not over."""
-    found = 0
-    for k in range(first, first + count):
-        read = world.locked_reads[k & (LOCKED_MAX - 1)]
-        if read.broker == broker and read.end >= now:
-            found += 1
-    return found
 
 
 @compiled
@@ -706,9 +625,8 @@ def _clocks_end(world: World, rules: Rules, z: Cells, s: int, now: int, span: in
         replica = world.replicas[i]
         if not replica.is_leader:
             continue
-        partition = replica.partition
         lag = replica.broker.lag_time_max_us
-        for pos in range(partition.replication_factor):
+        for pos in range(replica.replication_factor):
             if pos == replica.position:
                 continue
             follower = replica.followers[pos]
@@ -721,7 +639,7 @@ def _clocks_end(world: World, rules: Rules, z: Cells, s: int, now: int, span: in
             )
             if ticks and rules.message_lag:
                 if not _behind_stays_small(before, replica, follower):
-                    end = min(end, _first_tick_after(replica.broker, now - 1))
+                    end = min(end, first_tick_after(replica.broker, now - 1))
             if not stands:
                 if now - caught_up + span >= lag:
                     return now
@@ -737,7 +655,7 @@ def _clocks_end(world: World, rules: Rules, z: Cells, s: int, now: int, span: in
                 if visits <= crossing and visits > -INF:
                     return now
             if ticks:
-                end = min(end, _first_tick_after(replica.broker, max(now - 1, crossing)))
+                end = min(end, first_tick_after(replica.broker, max(now - 1, crossing)))
     return end
 
 
@@ -796,7 +714,7 @@ def _cycle_until(
         end = min(end, world.warmup)
     end = min(end, _plans_end(world, z, motions, a, b, now, span))
     end = min(end, _streams_end(world, now))
-    end = min(end, _ticks_end(world, rules, z, b, now, span))
+    end = min(end, ticks_end(world, rules, _kept(z, b), now, span))
     end = min(end, _clocks_end(world, rules, z, b, now, span))
     return min(end, _cooldowns_end(world, rules, now, span))
 
@@ -813,11 +731,8 @@ def _jump(world: World, z: Cells, s: int, now: int, span: int, cycles: int, whic
     events = _events_since(world, z, s)
     for i in range(world.partition_count):
         _jump_ledger(world, z, s, span, cycles, i)
-    moves = _moves(world, which)
-    now_cells = cells_of(world)
-    for place in range(moves, moves + 2 * z[Z_MOVED + which], 2):
-        now_cells[z[place]] += cycles * z[place + 1]
-    ticks = _count_ticks(world, now + cycles * span)
+    _move(world, z, which, cycles, 0)
+    ticks = count_ticks(world, now + cycles * span)
     world.tick_count += ticks
     world.event_count += cycles * events + ticks
     world.jumped_events += cycles * events + ticks
@@ -826,18 +741,36 @@ def _jump(world: World, z: Cells, s: int, now: int, span: int, cycles: int, whic
 
 
 @compiled
-def _count_ticks(world: World, until: int) -> int:
-    """Let every ordinary tick before ``until`` pass; returns how many."""
-    count = 0
-    for i in range(world.broker_count):
-        broker = world.brokers[i]
-        if _regular_tick(world, broker) and broker.tick_due < until:
-            passed = (until - 1 - broker.tick_due) // broker.tick_period_us + 1
-            broker.tick_due += passed * broker.tick_period_us
-            slot = broker.tick_slot
-            world.tree[leaf(slot)] = key(slot, broker.tick_due)
-            count += passed
-    return count
+def _move(world: World, z: Cells, which: int, cycles: int, first: int) -> None:
+    """Move every cell of the list ``which``, from the place ``first`` on, by so many cycles."""
+    moves = _moves(world, which)
+    cells = cells_of(world)
+    for place in range(moves, moves + 2 * z[Z_MOVED + which], 2):
+        if z[place] >= first:
+            cells[z[place]] += cycles * z[place + 1]
+
+
+@compiled
+def _ticks_write(
+    world: World, rules: Rules, z: Cells, b: int, now: int, span: int, cycles: int, which: int
+) -> bool:
+    """Whether a tick that the jump would count writes anything, at its beginning or its end.
+
+    The snapshot that is not at ``b`` is no longer needed, and gives its place to a copy.
+    """
+    until = now + cycles * span
+    if first_counted(world, until) == INF:
+        return False
+    copy = _snapshot(world, 0 if b == _snapshot(world, 1) else 1)
+    copy_world(world, z, copy)
+    writes = try_walks(world, rules, _kept(z, copy), now, until)
+    if put_back(world, z, copy) or writes:
+        return True
+    rows = place_of(world.brokers)  # no walk reads a total of the header
+    _move(world, z, which, cycles, rows)
+    writes = try_walks(world, rules, _kept(z, copy), until, until)
+    _move(world, z, which, -cycles, rows)
+    return put_back(world, z, copy) or writes
 
 
 @compiled
@@ -883,6 +816,10 @@ def _fast_forward(
         end = now + cycles * span
     z[Z_LIMIT] = end
     cycles = (end - now) // span
+    if cycles > 0 and _ticks_write(world, rules, z, b, now, span, cycles, which):
+        end = first_counted(world, end)
+        z[Z_LIMIT] = end
+        cycles = (end - now) // span
     if cycles <= 0:
         return now
     _remember_moves(world, z, b, span, which)
