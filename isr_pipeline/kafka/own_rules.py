@@ -68,12 +68,16 @@ class RuleSetError(ValueError):
         self.allowed = allowed
 
 
+def words_for(switch: str) -> tuple[str, ...]:
+    """Every word that may stand for a switch; none for a number, and for true or false."""
+    return tuple(_ENUMS.get(switch, _NAMES.get(switch, ())))
+
+
 def allowed_for(switch: str) -> str:
     """What may stand for a switch, in words."""
-    if switch in _ENUMS:
-        return ", ".join(_ENUMS[switch])
-    if switch in _NAMES:
-        return ", ".join(_NAMES[switch])
+    words = words_for(switch)
+    if words:
+        return ", ".join(words)
     if switch == "tick_divisor":
         return f"a whole number 1..{TICK_DIVISOR_MAX}"
     return "true, false"

@@ -12,18 +12,17 @@ from typing import Any, Protocol
 
 from hypothesis import strategies as st
 
-from isr_pipeline.kafka.own_rules import CHANGEABLE, RuleSetError, rule_set_of, text_of
-from isr_pipeline.kafka.releases import (
-    ELECTION_ORDERS,
-    FETCHERS,
-    KIP501_VARIANTS,
-    LOCKS,
-    RELEASES,
-    Clock,
-    Reset,
+from isr_pipeline.base.files.checks import BOOLEAN, Check
+from isr_pipeline.kafka.own_rules import (
+    CHANGEABLE,
+    RuleSetError,
+    rule_set_of,
+    text_of,
+    words_for,
 )
+from isr_pipeline.kafka.releases import RELEASES
 from isr_pipeline.scenarios.faults import KINDS
-from isr_pipeline.scenarios.model import Scenario, parse_scenario
+from isr_pipeline.scenarios.model import Rules, Scenario, parse_scenario
 from tests.tables import data_of
 
 BUDGET = 60_000
@@ -73,14 +72,25 @@ class FromSeed:
 _LAG, _WAIT = "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
 _SOCKET, _FETCH = "replica.socket.timeout.ms", "replica.fetch.max.bytes"
 _CONFIG: dict[str, Sequence[Any]] = data_of(__file__, "config")
-_RULES: dict[str, Sequence[Any]] = {
-    "kip501": tuple(KIP501_VARIANTS),
-    "s2_cooldown_ms": (0, 500),
-    "fetcher": ("kip-461", "legacy"),
-    "election": tuple(ELECTION_ORDERS),
-    "isr_lock": ("none", "completion", "rw_always", "rw_precheck"),
-    "shrink_bumps_leader_epoch": (False, True),
+
+
+def _values(check: Check) -> Sequence[Any]:
+    """What may stand where a model's field is checked so; a number is a time of Solution 2."""
+    if check is BOOLEAN:
+        return (False, True)
+    return tuple(check.schema.get("enum", (0, 500)))
+
+
+RULES: dict[str, Sequence[Any]] = {
+    name: _values(next(one for one in field.metadata if isinstance(one, Check)))
+    for name, field in Rules.model_fields.items()
 }
+"""Every switch of a scenario, and all that may stand there."""
+SWITCHES: dict[str, Sequence[Any]] = {
+    name: words_for(name) or ((1, 2, 3) if name == "tick_divisor" else (True, False))
+    for name in CHANGEABLE
+}
+"""The same of rule sets of one's own."""
 _SERVICE: dict[str, Sequence[Any]] = data_of(__file__, "service")
 
 
@@ -279,23 +289,13 @@ class _Faults:
         }
 
 
-_SWITCH_VALUES: dict[str, tuple[object, ...]] = {
-    "clock": tuple(one.name.lower() for one in Clock),
-    "reset": tuple(one.name.lower() for one in Reset),
-    "isr_lock": tuple(LOCKS),
-    "fetcher": tuple(FETCHERS),
-    "tick_divisor": (1, 2, 3),
-    "key_defaults": RELEASES,
-}
-
-
 def _release(source: Source) -> str:
     """A release, or now and then a rule set of one's own: a release with switches changed."""
     base: str = source.of(tuple(reversed(RELEASES)))
     if source.whole(0, 3) < 3:
         return base
     names = [source.of(CHANGEABLE) for _ in range(source.whole(1, 4))]
-    switches = {name: source.of(_SWITCH_VALUES.get(name, (True, False))) for name in names}
+    switches = {name: source.of(SWITCHES[name]) for name in names}
     try:
         return text_of("drawn", base, switches)
     except RuleSetError:
@@ -322,7 +322,7 @@ def raw_scenario(
             "log_dirs_per_broker": source.of((1, 2)),
         },
         "config": _config(source),
-        "rules": _some(source, _RULES),
+        "rules": _some(source, RULES),
         "service": {
             **_some(source, _SERVICE),
             "client_requests_per_s": source.of((0, 10, 50)),

@@ -12,12 +12,19 @@ from pathlib import Path
 import pytest
 
 from isr_pipeline.kafka.record import Leader
+from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import TABLES
 from isr_pipeline.simulation import kernel
-from isr_pipeline.simulation.shortcuts import cycles
+from isr_pipeline.simulation.alter_partition import tick_fires
+from isr_pipeline.simulation.shortcuts import cycles, ticks
+from isr_pipeline.simulation.shortcuts.rows_used import (
+    Use,
+    cells_named,
+    cells_read,
+    uses_in,
+)
 from isr_pipeline.simulation.world.tables import Broker, World
 from isr_pipeline.worlds.choices import choices_for
-from tests.simulation.rows_used import Use, cells_named, returns_of, uses_in
 from tests.simulation.test_invariants import simple
 
 SIMULATION = Path(kernel.__file__).resolve().parent
@@ -83,6 +90,7 @@ _SETTINGS = [
 ]
 TIMES = OWN | {f"World.{name}" for name in _SETTINGS}
 """Settings, limits and service times."""
+JUMPS = ("shortcuts/cycles.py", "shortcuts/ticks.py")
 LISTED = set().union(cycles.BOUNDED, cycles.PLANNED, cycles.REPEATS, cycles.NO_RULE)
 
 
@@ -91,6 +99,16 @@ def trees() -> dict[str, ast.Module]:
     return {
         file.relative_to(SIMULATION).as_posix(): ast.parse(file.read_text())
         for file in sorted(SIMULATION.rglob("*.py"))
+    }
+
+
+def returns_of(parsed: dict[str, ast.Module]) -> dict[str, str]:
+    """The annotation of what each function returns, by its name."""
+    return {
+        node.name: ast.unparse(node.returns)
+        for tree in parsed.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.returns is not None
     }
 
 
@@ -130,7 +148,7 @@ def functions_of(parsed: dict[str, ast.Module]) -> list[ast.FunctionDef]:
     return [
         node
         for path, tree in parsed.items()
-        if path not in ("shortcuts/depends.py", "shortcuts/cycles.py")
+        if path not in JUMPS and path != "shortcuts/depends.py"
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
     ]
@@ -234,12 +252,14 @@ class TestBounds:
         assert unbounded(trees()) == set()
 
     def test_no_entry_is_idle(self) -> None:
-        """What is listed is used; what bounds a jump is a function of `cycles`."""
+        """What is listed is used; what bounds a jump is a function of `JUMPS`."""
         parsed = trees()
         used = {use.cell for _, use in cells_of(parsed)}
         assert used.union(*(names_in(tree) for tree in parsed.values())) >= LISTED
-        tree, returns = parsed["shortcuts/cycles.py"], returns_of(parsed)
-        functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        returns, bodies = returns_of(parsed), [parsed[path].body for path in JUMPS]
+        functions = {
+            node.name: node for body in bodies for node in body if isinstance(node, ast.FunctionDef)
+        }
         for cell, bound in cycles.BOUNDED.items():
             looked_at = {use.cell for use in uses_in(functions[bound], returns)}
             assert cell in looked_at, f"{bound} does not look at {cell}"
@@ -254,3 +274,37 @@ class TestBounds:
         mutated = changed("alter_partition.py", "limit + 1,", "limit + 1 + world.horizon,")
         cycles_without = mutated | {"shortcuts/cycles.py": ast.parse("")}
         assert "World.horizon" in {use.cell for _, use in cells_of(cycles_without)}
+
+
+def _remembers(world: World, rules: Rules, broker: Broker) -> None:
+    """A tick whose rule has a memory, which no jump knows."""
+    follower = broker.hosted[0].replica.followers[0]
+    follower.log_start_offset += world.now > follower.broker_epoch + NEW_LIMIT_US
+    tick_fires(world, rules, broker)
+
+
+NEW_LIMIT_US = 1_000
+
+
+class TestTicks:
+    """A tick is counted only while each cell that its walk reads is known to jumps."""
+
+    def test_every_cell_that_a_walk_reads_is_listed(self) -> None:
+        """And no other. With one that is not, every tick is simulated."""
+        assert cells_read(tick_fires, ticks.ACTS) == ticks.LOOKED_AT.keys()
+        assert ticks.COUNTED
+
+    def test_what_bounds_a_cell_looks_at_it(self) -> None:
+        """But for a pending read, which keeps a follower in longer: its clock alone is bounded."""
+        blind = [
+            cell
+            for cell, bound in ticks.LOOKED_AT.items()
+            for module, name in [bound.split(".")]
+            if cell not in cells_read(getattr({"cycles": cycles, "ticks": ticks}[module], name))
+        ]
+        assert blind == ["Follower.pending_counts"]
+
+    def test_a_new_cell_and_a_new_time_are_found(self) -> None:
+        """A cell that is only written is none: the trial of the walk sees that."""
+        found = cells_read(_remembers, ticks.ACTS) - ticks.LOOKED_AT.keys()
+        assert found == {"Follower.broker_epoch", "NEW_LIMIT_US"}

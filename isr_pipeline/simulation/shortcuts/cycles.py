@@ -15,7 +15,7 @@ A jump takes three stages, once a period each (`detect`):
 
 Ticks of isr-expiration are not part of the cycle, because their period differs. Where a tick can
 find no follower out of sync, and no read in progress holds a lock that it takes, it changes nothing
-and is only counted.
+and is only counted (`ticks`).
 
 Where a comparison could turn out differently later (an offset in front of one that moves, two
 speeds in one log, a backlog), nothing is jumped. The proof is the comparison with the same code
@@ -30,9 +30,9 @@ all cells.
 from __future__ import annotations
 
 from isr_pipeline.kafka.record import Follower, Pending
-from isr_pipeline.kafka.releases import Clock, Kip501, Lock, Rules
+from isr_pipeline.kafka.releases import Clock, Kip501, Rules
 from isr_pipeline.kafka.replica import lag_clock
-from isr_pipeline.kafka.rows import Cells, cells_of, counterpart
+from isr_pipeline.kafka.rows import Cells, cells_of, counterpart, place_of
 from isr_pipeline.simulation.clients import backlog_reaches_back
 from isr_pipeline.simulation.log import least_log_end
 from isr_pipeline.simulation.shortcuts.motions import (
@@ -52,18 +52,25 @@ from isr_pipeline.simulation.shortcuts.motions import (
     UNTIL,
     Z_SIZE,
 )
+from isr_pipeline.simulation.shortcuts.ticks import (
+    copy_world,
+    count_ticks,
+    first_counted,
+    first_tick_after,
+    is_tick,
+    put_back,
+    ticks_end,
+    try_walks,
+)
 from isr_pipeline.simulation.world.jit import cold, compiled
-from isr_pipeline.simulation.world.queue import due, key, leaf, refill, slot_of
-from isr_pipeline.simulation.world.states import AlterItem, RequestKind, RequestState, Tick
+from isr_pipeline.simulation.world.queue import leaf, refill, slot_of
+from isr_pipeline.simulation.world.states import AlterItem, RequestKind, RequestState
 from isr_pipeline.simulation.world.tables import (
     BATCH_CELLS,
     INF,
-    LOCKED_MAX,
     QUEUED_CELLS,
     SLOT_BITS,
-    SLOT_MASK,
     Batch,
-    Broker,
     Partition,
     Replica,
     World,
@@ -81,6 +88,10 @@ Z_TOO_SHORT = 6  # a cycle of so many periods was no cycle
 Z_KNOWN = 7  # the cycle jumped last, whose movements are remembered
 Z_KNOWN_EVENTS = 8  # events in it, without ticks
 Z_MOVED = 9  # lengths of the lists of moved cells: MOVED_FIRST, MOVED_AGAIN, MOVED_KNOWN
+Z_NOW = 12  # when the stage is done
+Z_BEFORE = 13  # place of the snapshot that is compared with
+Z_EARLIER = 14  # place of the one a cycle before that, or of the same
+Z_LIST = 15  # the list that says what has moved since Z_BEFORE
 
 STAGE_BEGIN = 0  # take the first snapshot
 STAGE_SEEK = 1  # is the world that of the first snapshot again?
@@ -195,16 +206,9 @@ def _keys_agree(world: World, z: Cells, s: int, span: int) -> bool:
     for number in range(world.slot_count):
         i = leaf(slot_of(world, number))
         moved = world.tree[i] - before.tree[i]
-        if moved != 0 and moved != shift and not _is_tick(world, number):
+        if moved != 0 and moved != shift and not is_tick(world, number):
             return False
     return True
-
-
-@compiled
-def _is_tick(world: World, number: int) -> bool:
-    """Whether a slot, by its number, is that of a broker's isr-expiration tick."""
-    first = world.brokers.tick_slot & SLOT_MASK
-    return first <= number < first + world.broker_count
 
 
 @compiled
@@ -227,11 +231,9 @@ def _cell_agrees(world: World, z: Cells, motions: Cells, i: int, moved: int, spa
 
 
 @compiled
-def _block_agrees(
-    world: World, z: Cells, motions: Cells, s: int, span: int, begin: int, end: int, which: int
-) -> bool:
-    """Whether the cells from ``begin`` to ``end`` moved as they may; lists those that moved."""
-    moves = _moves(world, which)
+def _block_agrees(world: World, z: Cells, motions: Cells, moves: int, begin: int, end: int) -> bool:
+    """Whether the cells from ``begin`` to ``end`` moved as they may; lists those that did."""
+    s, which, span = z[Z_BEFORE], z[Z_LIST], z[Z_SPAN]
     now = cells_of(world)
     for i in range(begin, end):
         moved = now[i] - z[s + i]
@@ -247,11 +249,12 @@ def _block_agrees(
 
 
 @compiled
-def agrees(world: World, z: Cells, motions: Cells, s: int, span: int, which: int) -> bool:
-    """Whether the world is that of the snapshot at ``s`` again, ``span`` later.
+def _agrees(world: World, z: Cells, motions: Cells) -> bool:
+    """Whether the world is that of the snapshot at Z_BEFORE again, Z_SPAN later.
 
-    The list ``which`` holds the cells that moved then.
+    The list Z_LIST holds the cells that moved then.
     """
+    s, span = z[Z_BEFORE], z[Z_SPAN]
     if not _keys_agree(world, z, s, span):
         return False
     for i in range(world.partition_count):
@@ -259,7 +262,8 @@ def agrees(world: World, z: Cells, motions: Cells, s: int, span: int, which: int
         z[log + LOG_GROWTH] = 0
         z[log + LOG_MOVES_FROM] = INF
         z[log + LOG_MOVES_TO] = -INF
-    z[Z_MOVED + which] = 0
+    z[Z_MOVED + z[Z_LIST]] = 0
+    moves = _moves(world, z[Z_LIST])
     now = cells_of(world)
     i = _FIRST
     end = world.compared_cells
@@ -267,10 +271,10 @@ def agrees(world: World, z: Cells, motions: Cells, s: int, span: int, which: int
         different = 0
         for k in range(BLOCK):
             different |= now[i + k] ^ z[s + i + k]
-        if different != 0 and not _block_agrees(world, z, motions, s, span, i, i + BLOCK, which):
+        if different != 0 and not _block_agrees(world, z, motions, moves, i, i + BLOCK):
             return False
         i += BLOCK
-    return _block_agrees(world, z, motions, s, span, i, end, which) and _queues_agree(world, z, s)
+    return _block_agrees(world, z, motions, moves, i, end) and _queues_agree(world, z, s)
 
 
 @compiled
@@ -499,24 +503,13 @@ def _copy_entry(
 
 
 @compiled
-def _regular_tick(world: World, broker: Broker) -> bool:
-    """Whether the tick of ``broker`` is one of the ordinary ones, so that it may be counted."""
-    return (
-        broker.is_up
-        and broker.paused_until == 0
-        and broker.tick_position < 0
-        and broker.tick_state == Tick.READY
-        and due(world, broker.tick_slot) == broker.tick_due
-    )
-
-
-@compiled
-def _plans_end(world: World, z: Cells, motions: Cells, a: int, b: int, now: int, span: int) -> int:
-    """First moment after ``now`` at which a plan or a time that stands still falls due.
+def _plans_end(world: World, z: Cells, motions: Cells) -> int:
+    """First moment after the present at which a plan or a time that stands still falls due.
 
     One that has passed since the first snapshot may show its effect only in the next cycle: then it
-    is ``now``.
+    is the present.
     """
+    a, b, now, span = z[Z_EARLIER], z[Z_BEFORE], z[Z_NOW], z[Z_SPAN]
     end = INF
     cells = cells_of(world)
     second = _kept(z, b)
@@ -530,7 +523,7 @@ def _plans_end(world: World, z: Cells, motions: Cells, a: int, b: int, now: int,
                 end = min(end, max(now, time))
     for number in range(world.slot_count):
         i = leaf(slot_of(world, number))
-        if world.tree[i] == second.tree[i] and not _is_tick(world, number):
+        if world.tree[i] == second.tree[i] and not is_tick(world, number):
             end = min(end, world.tree[i] >> SLOT_BITS)
     return end
 
@@ -556,75 +549,6 @@ def _streams_end(world: World, now: int) -> int:
         if stream.next_batch < INF and stream.stops_at < INF:
             end = min(end, max(now, stream.stops_at - stream.period_ns // 1000 - 1))
     return end
-
-
-@compiled
-def _first_tick_after(broker: Broker, time: int) -> int:
-    """The first tick of ``broker`` later than ``time``."""
-    due = broker.tick_due
-    if due > time:
-        return due
-    return due + ((time - due) // broker.tick_period_us + 1) * broker.tick_period_us
-
-
-@compiled
-def _ticks_end(world: World, rules: Rules, z: Cells, s: int, now: int, span: int) -> int:
-    """First tick that cannot just be counted because it may meet a lock, or is out of turn."""
-    end = INF
-    locks = rules.isr_lock in (Lock.COMPLETION, Lock.RW_ALWAYS)
-    for i in range(world.broker_count):
-        broker = world.brokers[i]
-        if not _regular_tick(world, broker):
-            end = min(end, due(world, broker.tick_slot))
-        elif locks:
-            end = min(end, _first_held_up(world, z, s, broker, now, span, end))
-    return end
-
-
-@compiled
-def _first_held_up(
-    world: World, z: Cells, s: int, broker: Broker, now: int, span: int, end: int
-) -> int:
-    """First tick of ``broker`` before ``end`` at which a lock that it takes may be held.
-
-    Reads hold locks at the same moments of every cycle: those listed since the snapshot at ``s``.
-    """
-    first = _kept(z, s).locked_read_count
-    count = world.locked_read_count - first
-    due = broker.tick_due
-    if count > LOCKED_MAX or _locks_held(broker) > _listed_and_open(
-        world, broker, first, count, now
-    ):
-        return due
-    while due < min(end, world.horizon):
-        for k in range(first, first + count):
-            read = world.locked_reads[k & (LOCKED_MAX - 1)]
-            if read.broker == broker:
-                if (due - read.begin) % span <= read.end - read.begin:
-                    return due
-        due += broker.tick_period_us
-    return INF
-
-
-@compiled
-def _locks_held(broker: Broker) -> int:
-    """Reads and writes in progress on ``broker`` that hold a partition's lock."""
-    held = 0
-    for i in range(broker.hosted_count):
-        replica = broker.hosted[i].replica
-        held += replica.readers + replica.write_lock
-    return held
-
-
-@compiled
-def _listed_and_open(world: World, broker: Broker, first: int, count: int, now: int) -> int:
-    """Reads on ``broker`` that are listed and not over."""
-    found = 0
-    for k in range(first, first + count):
-        read = world.locked_reads[k & (LOCKED_MAX - 1)]
-        if read.broker == broker and read.end >= now:
-            found += 1
-    return found
 
 
 @compiled
@@ -706,9 +630,8 @@ def _clocks_end(world: World, rules: Rules, z: Cells, s: int, now: int, span: in
         replica = world.replicas[i]
         if not replica.is_leader:
             continue
-        partition = replica.partition
         lag = replica.broker.lag_time_max_us
-        for pos in range(partition.replication_factor):
+        for pos in range(replica.replication_factor):
             if pos == replica.position:
                 continue
             follower = replica.followers[pos]
@@ -721,7 +644,7 @@ def _clocks_end(world: World, rules: Rules, z: Cells, s: int, now: int, span: in
             )
             if ticks and rules.message_lag:
                 if not _behind_stays_small(before, replica, follower):
-                    end = min(end, _first_tick_after(replica.broker, now - 1))
+                    end = min(end, first_tick_after(replica.broker, now - 1))
             if not stands:
                 if now - caught_up + span >= lag:
                     return now
@@ -737,7 +660,7 @@ def _clocks_end(world: World, rules: Rules, z: Cells, s: int, now: int, span: in
                 if visits <= crossing and visits > -INF:
                     return now
             if ticks:
-                end = min(end, _first_tick_after(replica.broker, max(now - 1, crossing)))
+                end = min(end, first_tick_after(replica.broker, max(now - 1, crossing)))
     return end
 
 
@@ -785,18 +708,17 @@ def _counting_began(world: World, now: int, span: int) -> bool:
 
 
 @compiled
-def _cycle_until(
-    world: World, rules: Rules, motions: Cells, z: Cells, a: int, b: int, now: int, span: int
-) -> int:
+def _cycle_until(world: World, rules: Rules, motions: Cells, z: Cells) -> int:
     """End of the stretch in which the cycle goes on."""
+    b, now, span = z[Z_BEFORE], z[Z_NOW], z[Z_SPAN]
     if _bytes_gather(world, z, b):
         return now
     end = world.horizon
     if world.warmup > now:
         end = min(end, world.warmup)
-    end = min(end, _plans_end(world, z, motions, a, b, now, span))
+    end = min(end, _plans_end(world, z, motions))
     end = min(end, _streams_end(world, now))
-    end = min(end, _ticks_end(world, rules, z, b, now, span))
+    end = min(end, ticks_end(world, rules, _kept(z, b), now, span))
     end = min(end, _clocks_end(world, rules, z, b, now, span))
     return min(end, _cooldowns_end(world, rules, now, span))
 
@@ -805,19 +727,14 @@ def _cycle_until(
 
 
 @compiled
-def _jump(world: World, z: Cells, s: int, now: int, span: int, cycles: int, which: int) -> None:
-    """Move the world on by so many cycles, each like the one since the snapshot at ``s``.
-
-    The list ``which`` says what moves in one.
-    """
+def _jump(world: World, z: Cells, cycles: int) -> None:
+    """Move the world on by so many cycles, each like the one since the snapshot at Z_BEFORE."""
+    s, now, span = z[Z_BEFORE], z[Z_NOW], z[Z_SPAN]
     events = _events_since(world, z, s)
     for i in range(world.partition_count):
         _jump_ledger(world, z, s, span, cycles, i)
-    moves = _moves(world, which)
-    now_cells = cells_of(world)
-    for place in range(moves, moves + 2 * z[Z_MOVED + which], 2):
-        now_cells[z[place]] += cycles * z[place + 1]
-    ticks = _count_ticks(world, now + cycles * span)
+    _move(world, z, cycles, 0)
+    ticks = count_ticks(world, now + cycles * span)
     world.tick_count += ticks
     world.event_count += cycles * events + ticks
     world.jumped_events += cycles * events + ticks
@@ -826,47 +743,55 @@ def _jump(world: World, z: Cells, s: int, now: int, span: int, cycles: int, whic
 
 
 @compiled
-def _count_ticks(world: World, until: int) -> int:
-    """Let every ordinary tick before ``until`` pass; returns how many."""
-    count = 0
-    for i in range(world.broker_count):
-        broker = world.brokers[i]
-        if _regular_tick(world, broker) and broker.tick_due < until:
-            passed = (until - 1 - broker.tick_due) // broker.tick_period_us + 1
-            broker.tick_due += passed * broker.tick_period_us
-            slot = broker.tick_slot
-            world.tree[leaf(slot)] = key(slot, broker.tick_due)
-            count += passed
-    return count
+def _move(world: World, z: Cells, cycles: int, first: int) -> None:
+    """Move every cell of the list Z_LIST, from the place ``first`` on, by so many cycles."""
+    which = z[Z_LIST]
+    moves = _moves(world, which)
+    cells = cells_of(world)
+    for place in range(moves, moves + 2 * z[Z_MOVED + which], 2):
+        if z[place] >= first:
+            cells[z[place]] += cycles * z[place + 1]
 
 
 @compiled
-def _moved_as_known(world: World, z: Cells, s: int, span: int) -> bool:
+def _ticks_write(world: World, rules: Rules, z: Cells, cycles: int) -> bool:
+    """Whether a tick that the jump would count writes anything, at its beginning or its end.
+
+    The snapshot that is not at Z_BEFORE is no longer needed, and gives its place to a copy.
+    """
+    now = z[Z_NOW]
+    until = now + cycles * z[Z_SPAN]
+    if first_counted(world, until) == INF:
+        return False
+    copy = _snapshot(world, 0 if z[Z_BEFORE] == _snapshot(world, 1) else 1)
+    copy_world(world, z, copy)
+    writes = try_walks(world, rules, _kept(z, copy), now, until)
+    if put_back(world, z, copy) or writes:
+        return True
+    rows = place_of(world.brokers)  # no walk reads a total of the header
+    _move(world, z, cycles, rows)
+    writes = try_walks(world, rules, _kept(z, copy), until, until)
+    _move(world, z, -cycles, rows)
+    return put_back(world, z, copy) or writes
+
+
+@compiled
+def _moved_as_known(world: World, z: Cells) -> bool:
     """Whether every cell has moved since the first snapshot as in the cycle jumped last."""
     return (
-        z[Z_KNOWN] == span
-        and _events_since(world, z, s) == z[Z_KNOWN_EVENTS]
+        z[Z_KNOWN] == z[Z_SPAN]
+        and _events_since(world, z, z[Z_BEFORE]) == z[Z_KNOWN_EVENTS]
         and _same_moves(world, z, MOVED_FIRST, MOVED_KNOWN)
     )
 
 
 @compiled
-def _fast_forward(
-    world: World,
-    rules: Rules,
-    motions: Cells,
-    z: Cells,
-    a: int,
-    b: int,
-    now: int,
-    span: int,
-    which: int,
-) -> int:
-    """Jump as far as the cycle since snapshot ``b`` goes on; returns the time after the jump.
+def _fast_forward(world: World, rules: Rules, motions: Cells, z: Cells) -> int:
+    """Jump as far as the cycle since Z_BEFORE goes on; returns the time after the jump.
 
-    The list ``which`` says what moved since then. Z_LIMIT tells until when nothing can be jumped
-    again; 0 if the cycle was none.
+    Z_LIMIT tells until when nothing can be jumped again; 0 if the cycle was none.
     """
+    b, now, span = z[Z_BEFORE], z[Z_NOW], z[Z_SPAN]
     z[Z_LIMIT] = 0
     if not _rates_fit(world, z, b, span):
         return now
@@ -878,28 +803,33 @@ def _fast_forward(
         cycles = min(cycles, _cycles_of_ledger(world, z, b, span, i))
     if cycles <= 0:
         return now
-    end = _cycle_until(world, rules, motions, z, a, b, now, span)
+    end = _cycle_until(world, rules, motions, z)
     if cycles < (end - now) // span:
         end = now + cycles * span
     z[Z_LIMIT] = end
     cycles = (end - now) // span
+    if cycles > 0 and _ticks_write(world, rules, z, cycles):
+        end = first_counted(world, end)
+        z[Z_LIMIT] = end
+        cycles = (end - now) // span
     if cycles <= 0:
         return now
-    _remember_moves(world, z, b, span, which)
-    _jump(world, z, b, now, span, cycles, which)
+    _remember_moves(world, z)
+    _jump(world, z, cycles)
     return now + cycles * span
 
 
 @compiled
-def _remember_moves(world: World, z: Cells, s: int, span: int, which: int) -> None:
-    """Keep what moved since the snapshot at ``s``, and by how much."""
+def _remember_moves(world: World, z: Cells) -> None:
+    """Keep what moved since the snapshot at Z_BEFORE, and by how much."""
+    which = z[Z_LIST]
     source = _moves(world, which)
     target = _moves(world, MOVED_KNOWN)
     for i in range(2 * z[Z_MOVED + which]):
         z[target + i] = z[source + i]
     z[Z_MOVED + MOVED_KNOWN] = z[Z_MOVED + which]
-    z[Z_KNOWN_EVENTS] = _events_since(world, z, s)
-    z[Z_KNOWN] = span
+    z[Z_KNOWN_EVENTS] = _events_since(world, z, z[Z_BEFORE])
+    z[Z_KNOWN] = z[Z_SPAN]
 
 
 @compiled
@@ -918,6 +848,48 @@ def _begin_again(world: World, z: Cells, now: int) -> None:
     z[Z_NEXT] = now + world.period_us
 
 
+@compiled
+def _seek(world: World, rules: Rules, motions: Cells, z: Cells) -> None:
+    """STAGE_SEEK: if the world is that of the first snapshot again, take the second."""
+    now = z[Z_NOW]
+    z[Z_STEPS] += 1
+    z[Z_SPAN] = z[Z_STEPS] * world.period_us
+    z[Z_BEFORE] = z[Z_EARLIER] = _snapshot(world, 0)
+    z[Z_LIST] = MOVED_FIRST
+    if z[Z_STEPS] > z[Z_TOO_SHORT] and _agrees(world, z, motions):
+        if _moved_as_known(world, z):
+            # the cycle of before, after something that changed nothing: once is enough
+            then = _fast_forward(world, rules, motions, z)
+            if z[Z_LIMIT] > now:
+                _rest(world, z, then)
+                return
+        take_snapshot(world, z, _snapshot(world, 1))
+        z[Z_STAGE] = STAGE_CONFIRM
+        z[Z_NEXT] = now + z[Z_SPAN]
+    elif z[Z_STEPS] >= z[Z_POWER]:
+        z[Z_POWER] = min(2 * z[Z_POWER], POWER_MAX)
+        _begin_again(world, z, now)
+
+
+@compiled
+def _confirm(world: World, rules: Rules, motions: Cells, z: Cells) -> None:
+    """STAGE_CONFIRM: jump if every cell has moved twice by the same amount."""
+    z[Z_LIMIT] = 0
+    z[Z_BEFORE], z[Z_EARLIER] = _snapshot(world, 1), _snapshot(world, 0)
+    z[Z_LIST] = MOVED_AGAIN
+    if _agrees(world, z, motions) and _moved_equally(world, z, z[Z_EARLIER], z[Z_BEFORE]):
+        then = _fast_forward(world, rules, motions, z)
+        if z[Z_LIMIT] > 0:
+            _rest(world, z, then)
+            return
+    # half a cycle can look like a whole one: try a longer span
+    z[Z_TOO_SHORT] = z[Z_SPAN] // world.period_us
+    z[Z_POWER] = min(2 * z[Z_POWER], POWER_MAX)
+    if z[Z_TOO_SHORT] >= z[Z_POWER]:
+        z[Z_TOO_SHORT] = 0
+    _begin_again(world, z, z[Z_NOW])
+
+
 @cold
 def detect(world: World, rules: Rules, motions: Cells, z: Cells) -> None:
     """Do the stage that is due at Z_NEXT, before the events of that time; jump if it may.
@@ -925,47 +897,15 @@ def detect(world: World, rules: Rules, motions: Cells, z: Cells) -> None:
     The first snapshot is renewed after 1, 2, 4, ... periods (Brent's cycle finding), so that a
     cycle of any length is found soon after the world has begun to repeat.
     """
-    now = z[Z_NEXT]
+    now = z[Z_NOW] = z[Z_NEXT]
     z[Z_NEXT] = now + world.period_us
     if not straighten(world):
         z[Z_STAGE] = STAGE_BEGIN
-        return
-    if z[Z_STAGE] == STAGE_BEGIN:
+    elif z[Z_STAGE] == STAGE_BEGIN:
         z[Z_POWER] = 1
         z[Z_TOO_SHORT] = 0
         _begin_again(world, z, now)
-        return
-    if z[Z_STAGE] == STAGE_SEEK:
-        z[Z_STEPS] += 1
-        span = z[Z_STEPS] * world.period_us
-        first = _snapshot(world, 0)
-        if z[Z_STEPS] > z[Z_TOO_SHORT] and agrees(world, z, motions, first, span, MOVED_FIRST):
-            if _moved_as_known(world, z, first, span):
-                # the cycle of before, after something that changed nothing: once is enough
-                then = _fast_forward(world, rules, motions, z, first, first, now, span, MOVED_FIRST)
-                if z[Z_LIMIT] > now:
-                    _rest(world, z, then)
-                    return
-            take_snapshot(world, z, _snapshot(world, 1))
-            z[Z_STAGE] = STAGE_CONFIRM
-            z[Z_SPAN] = span
-            z[Z_NEXT] = now + span
-        elif z[Z_STEPS] >= z[Z_POWER]:
-            z[Z_POWER] = min(2 * z[Z_POWER], POWER_MAX)
-            _begin_again(world, z, now)
-        return
-    span = z[Z_SPAN]
-    z[Z_LIMIT] = 0
-    a = _snapshot(world, 0)
-    b = _snapshot(world, 1)
-    if agrees(world, z, motions, b, span, MOVED_AGAIN) and _moved_equally(world, z, a, b):
-        then = _fast_forward(world, rules, motions, z, a, b, now, span, MOVED_AGAIN)
-        if z[Z_LIMIT] > 0:
-            _rest(world, z, then)
-            return
-    # half a cycle can look like a whole one: try a longer span
-    z[Z_TOO_SHORT] = span // world.period_us
-    z[Z_POWER] = min(2 * z[Z_POWER], POWER_MAX)
-    if z[Z_TOO_SHORT] >= z[Z_POWER]:
-        z[Z_TOO_SHORT] = 0
-    _begin_again(world, z, now)
+    elif z[Z_STAGE] == STAGE_SEEK:
+        _seek(world, rules, motions, z)
+    else:
+        _confirm(world, rules, motions, z)

@@ -36,7 +36,7 @@ MOTION_BITS = 3
 MOTION_MASK = (1 << MOTION_BITS) - 1
 """A cell's kind and, above it, the partition whose log an OFFSET belongs to."""
 
-Z_SIZE = 12  # numbers of `cycles`'s own
+Z_SIZE = 16  # numbers of `cycles`'s own
 LOG_FIELDS = 3  # what it notes of a partition's log
 LIVE_MAX = 16  # open batches of a partition that a snapshot keeps
 RING_MAX = 64  # requests that wait on a broker in a snapshot

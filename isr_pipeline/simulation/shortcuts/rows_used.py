@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.kafka.releases import Rules
-from isr_pipeline.kafka.rows import TABLES, Ref, Row
+from isr_pipeline.kafka.rows import TABLES, Ref, Row, Span
 from isr_pipeline.simulation.world import tables
 
 if TYPE_CHECKING:
@@ -53,14 +54,48 @@ def uses_in(tree: ast.AST, returns: Mapping[str, str]) -> Iterator[Use]:
             yield from _uses_of(node, returns)
 
 
-def returns_of(trees: Mapping[str, ast.Module]) -> dict[str, str]:
-    """The annotation of what each function returns, by its name."""
-    return {
-        node.name: ast.unparse(node.returns)
-        for tree in trees.values()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.returns is not None
-    }
+def cells_read(function: Any, without: frozenset[str] = frozenset()) -> set[str]:
+    """Cells that a function of the kernel reads, with all that it calls.
+
+    A cell has the name of the table that declares it. Durations (``FLAP_WINDOW_US``) are among
+    them; switches, and references to other rows, which never change, are not.
+
+    Args:
+        function: compiled, or plain.
+        without: names of functions that are not looked into.
+    """
+    found: set[str] = set()
+    left, seen = [_plain(function)], {function.__name__, *without}
+    while left:
+        plain = left.pop()
+        (tree,) = ast.parse(inspect.getsource(plain)).body
+        found |= {_declared(use.cell) for use in uses_in(tree, {}) if not use.written}
+        for name in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}:
+            called = plain.__globals__.get(name)
+            if name.endswith("_US"):
+                found.add(name)
+            if name not in seen and inspect.isfunction(_plain(called)):
+                seen.add(name)
+                left.append(_plain(called))
+    return found - {""}
+
+
+def _plain(function: Any) -> Any:
+    """The Python function behind a compiled one, or behind a rule."""
+    return getattr(function, "py_func", getattr(function, "plain", function))
+
+
+def _declared(cell: str) -> str:
+    """The cell by the name of the table that declares it; empty of what never changes."""
+    table, name = cell.split(".")
+    if table == "Rules":
+        return ""
+    if table not in TABLES:
+        return cell
+    if issubclass(_row(table).cells_of[name].kind, (Ref, Span)):
+        return ""
+    declares = [row for row in _row(table).__mro__ if name in getattr(row, "cells_of", ())]
+    return f"{declares[-1].__name__}.{name}"
 
 
 def _row(table: str) -> type[Row]:
