@@ -109,6 +109,12 @@ FIXES: tuple[Fix, ...] = (
         },
     ),
     Fix(
+        "KAFKA-5121",
+        ("0.11",),
+        "raising the high watermark takes the log's lock, and so waits for appends (KIP-98)",
+        {"hw_takes_log_lock": True},
+    ),
+    Fix(
         "KAFKA-4623",
         ("0.11",),
         "`unclean.leader.election.enable` is false by default (KIP-106)",

@@ -166,6 +166,8 @@ class ReleaseRules:
             the ISR (KAFKA-4485).
         hw_log_end: and a replica at the log end counts as caught up there (3.3).
         hw_ignores_ineligible: but not one that may not join (KAFKA-15021).
+        hw_takes_log_lock: raising the HW takes the log's lock, for which appends are waited for
+            (KIP-98, 0.11).
         hw_frozen_under_min_isr: the HW stands still while |ISR| < min.insync.replicas
             (KAFKA-15583).
         min_isr_capped: min.insync.replicas is at most the replication factor (KAFKA-15583).
@@ -228,6 +230,7 @@ class ReleaseRules:
     hw_waits_for_caught_up: bool = False
     hw_log_end: bool = False
     hw_ignores_ineligible: bool = False
+    hw_takes_log_lock: bool = False
     hw_frozen_under_min_isr: bool = False
     min_isr_capped: bool = False
     expand_needs_epoch_start: bool = False
@@ -372,6 +375,7 @@ _V21: Final = replace(
     key_defaults="2.1-2.6",
     release="2.2.2",
     log_end_exempt=True,
+    hw_takes_log_lock=True,
     expand_needs_epoch_start=True,
     isr_lock=Lock.RW_ALWAYS,
     fetch_names_epoch=True,

@@ -87,7 +87,8 @@ def _record_fetch(
 
     True if the handler has to stay: a synchronous ISR write begins, or one is under way whose lock
     the check for the follower's own return waits for; or the log is being appended to, whose lock
-    whoever raises the high watermark takes (`UnifiedLog.maybeIncrementHighWatermark` @ 2.4, 3.9).
+    whoever raises the high watermark takes (log/Log.scala @ 0.11.0.0 `onHighWatermarkIncremented`;
+    log/UnifiedLog.scala @ 3.9.0 `maybeIncrementHighWatermark`).
     """
     now = world.now
     leader = fetched.leader
@@ -124,7 +125,7 @@ def _record_fetch(
             writes = True
     if not moved:
         return writes
-    if leader.log_until > now and not writes:
+    if rules.hw_takes_log_lock and leader.log_until > now and not writes:
         wait_for_log(world, handler, leader, rule_time)
         return True
     raise_hw(world, rules, leader, rule_time)
