@@ -321,6 +321,8 @@ READ_IF: Mapping[str, tuple[Read, ...]] = MappingProxyType(
     {
         "broker.heartbeat.interval.ms": (_kraft,),
         "broker.session.timeout.ms": (_kraft,),
+        "controlled.shutdown.max.retries": (_zookeeper,),
+        "controlled.shutdown.retry.backoff.ms": (_zookeeper,),
         "eligible.leader.replicas.version": (_kraft, lambda rule_set, _: rule_set.has_elr),
         PENDING_READS: (lambda *_: False,),  # rules.kip501 says what is in effect
         "follower.fetch.process.time.max.ms": (_solution_2,),
@@ -332,6 +334,7 @@ READ_IF: Mapping[str, tuple[Read, ...]] = MappingProxyType(
         "rules.s2_cooldown_ms": (_solution_2,),
         "service.alter_partition_ms": (_alters_partition,),
         "service.isr_zk_write_ms": (lambda rule_set, _: not rule_set.async_isr,),
+        "service.zk_op_ms": (_zookeeper,),
         UNCLEAN: (_elects_uncleanly,),
         "zookeeper.session.timeout.ms": (_zookeeper,),
     }

@@ -134,6 +134,12 @@ FIXES: tuple[Fix, ...] = (
         {"last_member_leaves": False},
     ),
     Fix(
+        "KAFKA-5642",
+        ("1.1",),
+        "requests of the controller to ZooKeeper are in flight together",
+        {"zookeeper_pipelined": True},
+    ),
+    Fix(
         "KAFKA-7414",
         ("2.0.1",),
         "a follower whose leader's log is shorter than its own goes on",
@@ -162,6 +168,12 @@ FIXES: tuple[Fix, ...] = (
         ("2.3",),
         "a partition that fails leaves its fetcher thread alive",
         {"fetcher": "kip-461"},
+    ),
+    Fix(
+        "KAFKA-3143",
+        ("2.3",),
+        "a new controller of ZooKeeper takes dead followers out of the ISRs",
+        {"failover_removes_dead": True},
     ),
     Fix(
         "KAFKA-8400",
@@ -200,6 +212,12 @@ FIXES: tuple[Fix, ...] = (
         {"kraft": True, "kraft_shrink_bumps": True, "check_from_imbalance": True},
     ),
     Fix(
+        "#11246",
+        ("3.1",),
+        "a stopping broker does not wait after its last try under ZooKeeper",
+        {"pauses_after_last_try": False},
+    ),
+    Fix(
         "KAFKA-13091",
         ("3.1",),
         "the answer to an ISR change raises the high watermark at once",
@@ -235,6 +253,12 @@ FIXES: tuple[Fix, ...] = (
         ("3.3",),
         "neither leader nor controller takes a fenced or stopping broker into an ISR (KIP-841)",
         {"expand_needs_eligible": True, "alter_reverts": True, "controller_checks_isr": True},
+    ),
+    Fix(
+        "KAFKA-14392",
+        ("3.3.2",),
+        "a heartbeat of KRaft waits for half a session at most",
+        {"heartbeats_within_session": True},
     ),
     Fix(
         "KAFKA-14617",

@@ -197,6 +197,12 @@ class ReleaseRules:
             if its metadata log is in it (KIP-858, 3.7).
         last_member_leaves: under ZooKeeper the last member leaves the ISR too where
             unclean.leader.election.enable is on (to 1.0).
+        failover_removes_dead: a new controller of ZooKeeper takes replicas on brokers that it finds
+            dead out of the ISRs; otherwise only elects where they led (KAFKA-3143, 2.3).
+        zookeeper_pipelined: requests of ZooKeeper's controller are in flight together; otherwise
+            one partition's after the other's (KAFKA-5642, 1.1).
+        pauses_after_last_try: under ZooKeeper a stopping broker waits
+            controlled.shutdown.retry.backoff.ms after its last try as well (to 3.0).
         truncate_to_hw: a new follower truncates to its HW, not to an epoch's end (until KIP-101).
         exits_over_truncation: a follower whose leader's log is shorter than its own ends its
             process, unless unclean.leader.election.enable is on (to 2.0.0; KAFKA-7414).
@@ -212,6 +218,8 @@ class ReleaseRules:
             eighth of a session; otherwise each ends at its very end (KAFKA-17793, 4.0).
         fenced_get_sessions: under KRaft a new controller gives fenced brokers a session as
             well (4.0; KAFKA-19130 ended it in 4.1).
+        heartbeats_within_session: under KRaft a broker waits half a session for the answer to a
+            heartbeat; otherwise as for any other answer, 30 s (KAFKA-14392, 3.3.2).
         registration_retry: when a refused registration is tried again under KRaft.
         start_waits_for_session: under ZooKeeper a broker that finds the znode of its own old
             session waits a session's length for it; otherwise its process ends (KAFKA-1387, 0.9).
@@ -252,6 +260,9 @@ class ReleaseRules:
     io_error_halts: bool = True
     log_dirs_reported: bool = False
     last_member_leaves: bool = True
+    failover_removes_dead: bool = False
+    zookeeper_pipelined: bool = False
+    pauses_after_last_try: bool = True
     truncate_to_hw: bool = True
     exits_over_truncation: bool = True
     metadata_by_epoch: bool = False
@@ -261,6 +272,7 @@ class ReleaseRules:
     fence_ends_session: bool = True
     sessions_checked_by_eighths: bool = False
     fenced_get_sessions: bool = False
+    heartbeats_within_session: bool = False
     registration_retry: RegistrationRetry = RegistrationRetry.UP_TO_SESSION
     start_waits_for_session: bool = True
     check_from_imbalance: bool = False
@@ -381,6 +393,7 @@ _V21: Final = replace(
     fetch_names_epoch=True,
     io_error_halts=False,
     last_member_leaves=False,
+    zookeeper_pipelined=True,
     truncate_to_hw=False,
     exits_over_truncation=False,
 )
@@ -395,6 +408,7 @@ _V27: Final = replace(
     release="2.8.2",
     reset=Reset.EVERY_CALL,
     failed_read_applied=False,
+    failover_removes_dead=True,
     async_isr=True,
     answer_raises_hw=False,
     isr_lock=Lock.RW_PRECHECK,
@@ -423,6 +437,8 @@ _V33: Final = replace(
     alter_reverts=True,
     record_per_partition=True,
     double_backoff=False,
+    pauses_after_last_try=False,
+    heartbeats_within_session=True,
     kraft_shrink_bumps=False,
     controller_checks_isr=True,
 )

@@ -132,3 +132,27 @@ def retry_after(rules: Rules, tries: int, heartbeat: int, session: int, supervis
         )
         return min(FIRST_RETRY_US << min(tries, DOUBLINGS_MAX), most)
     return session if rules.start_waits_for_session else supervisor
+
+
+CONTROLLER_ANSWERS_US: Final = 30_000_000
+"""controller.socket.timeout.ms: how long a broker waits for an answer of its controller."""
+
+
+@rule
+def heartbeat_repeated_after(rules: Rules, heartbeat: int, session: int) -> int:
+    """How long after a heartbeat that nobody answers a broker sends the next, in microseconds.
+
+    Only then does it look who the controller is. The wait is that of the request (BrokerServer and
+    BrokerToControllerChannelManager.scala @ 2.8.2, 3.3.1, 3.3.2, 3.9), and the first back-off of
+    BrokerLifecycleManager; with KAFKA-19294 a heartbeat interval each.
+
+    Args:
+        rules: the switches.
+        heartbeat: broker.heartbeat.interval.ms, in microseconds.
+        session: broker.session.timeout.ms, in microseconds.
+    """
+    if rules.registration_retry == RegistrationRetry.HEARTBEAT_INTERVAL:
+        return 2 * heartbeat
+    if rules.heartbeats_within_session:
+        return min(CONTROLLER_ANSWERS_US, session // 2) + FIRST_RETRY_US
+    return CONTROLLER_ANSWERS_US + FIRST_RETRY_US

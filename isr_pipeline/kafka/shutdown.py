@@ -1,4 +1,4 @@
-"""Controlled shutdown: when the controller lets a broker go, and what it fetches until then."""
+"""Controlled shutdown: when a broker goes, and what it fetches until then."""
 
 from __future__ import annotations
 
@@ -27,6 +27,21 @@ def must_wait(rules: Rules, led: bool) -> bool:
         led: whether it led any partition when it asked first.
     """
     return rules.controller == Controller.KRAFT and led
+
+
+@rule
+def tries_again(rules: Rules, asked: int, tries: int) -> bool:
+    """Whether a broker that still leads waits before it asks ZooKeeper's controller again, or goes.
+
+    After its last try it goes on with the shutdown whatever it leads; to 3.0 it waits before that
+    (KafkaServer.controlledShutdown @ 0.8.2.2, 2.6.0, 3.0.0, 3.1.0).
+
+    Args:
+        rules: the switches.
+        asked: how often it has asked.
+        tries: controlled.shutdown.max.retries.
+    """
+    return asked < tries or (rules.pauses_after_last_try and asked == tries > 0)
 
 
 @rule

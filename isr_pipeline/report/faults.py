@@ -57,7 +57,7 @@ def _what(fault: FaultBase) -> str:
         case kinds.LogDirFailure():
             return f"log dir {fault.log_dir} of broker {fault.broker} fails"
         case kinds.ControllerOutage():
-            return "no controller is active"
+            return _outage(fault)
         case kinds.ProduceBurst():
             return f"{fault.records} records reach {fault.topic}-{fault.partition} at once"
         case kinds.ProduceRate():
@@ -94,6 +94,13 @@ def _link(fault: kinds.Link) -> str:
     return f"a packet {way} takes {fault.latency_ms or 0:g} ms longer"
 
 
+def _outage(fault: kinds.ControllerOutage) -> str:
+    what = "no controller is active"
+    if fault.broker is not None:
+        what += f", as broker {fault.broker} was it (under ZooKeeper until its session is over)"
+    return f"{what}; heartbeats to it hang" if fault.connections == "hang" else what
+
+
 def _crash(fault: kinds.Crash) -> str:
     what = {
         "nothing": f"broker {fault.broker} is killed",
@@ -119,7 +126,7 @@ def _of(partitions: str | Sequence[str]) -> str:
 def fault_label(fault: FaultBase) -> str:
     """A fault in a few words, as a drawing has room for."""
     fields = dict(fault)
-    where = [str(fields["broker"])] if "broker" in fields else []
+    where = [str(fields["broker"])] if fields.get("broker") is not None else []
     if "topic" in fields:
         where.append(f"{fields['topic']}-{fields['partition']}")
     if isinstance(fault, kinds.Link):

@@ -99,6 +99,7 @@ def _reads(value: object) -> tuple[str, ...]:
     return tuple(list_of(names, f"{names.allowed}, or a list of these").read(value))
 
 
+Connections = Annotated[Literal["close", "hang"], one_of("close", "hang")]
 Stage = Annotated[Literal["handler", "send"], one_of("handler", "send")]
 APPEND_ROLES = ("follower", "leader", "both")
 AppendRole = Annotated[Literal["follower", "leader", "both"], one_of(*APPEND_ROLES)]
@@ -332,20 +333,26 @@ class Crash(Death):
 
 
 class NodeDeath(Death):
-    """A machine dies that is a broker and KRaft's active controller.
+    """A machine dies that is a broker and the active controller.
 
     Attributes:
-        controller_ms: until another controller is active, which knows nothing of heartbeats.
+        controller_ms: under KRaft until another controller is active, which knows nothing of
+            heartbeats. Under ZooKeeper that is when the session of ``broker`` is over.
+        connections: ``hang`` (the machine is gone) or ``close`` (only its process died), as of a
+            ``controller_outage``.
     """
 
     kind: Literal["node_death"]
     broker: Broker
     controller_ms: Ms = 2500
+    connections: Connections = "hang"
 
     def single(self, racks: Mapping[int, str], horizon_ms: float) -> tuple[FaultBase, ...]:
         """A crash, and an outage of the controller with fresh sessions at the next one."""
         del racks
-        given = self.model_dump(exclude_unset=True, exclude={"kind", "controller_ms"})
+        given = self.model_dump(
+            exclude_unset=True, exclude={"kind", "controller_ms", "connections"}
+        )
         duration = min(self.controller_ms, horizon_ms - self.start_ms)
         return (
             Crash(kind="crash", **given),
@@ -354,6 +361,8 @@ class NodeDeath(Death):
                 start_ms=self.start_ms,
                 duration_ms=duration,
                 sessions="fresh",
+                broker=self.broker,
+                connections=self.connections,
             ),
         )
 
@@ -366,8 +375,8 @@ class ControlledRestart(FaultBase):
 
     Attributes:
         downtime_ms: from ``start_ms``; at least ``shutdown_ms``; longer if it stops later.
-        shutdown_ms: what is left until the process ends: under KRaft after it was let go (closing
-            logs), under ZooKeeper from ``start_ms`` on.
+        shutdown_ms: what is left until the process ends after it was let go (closing logs). Under
+            ZooKeeper it serves meanwhile; it goes without leave after its last try.
         restart_load_us: as of a crash.
     """
 
@@ -403,10 +412,27 @@ class LogDirFailure(FaultBase):
 
 
 class ControllerOutage(Window):
-    """No election, no fencing, no AlterPartition answer."""
+    """No election, no fencing, no AlterPartition answer.
+
+    Attributes:
+        broker: which was the controller and dies at ``start_ms``: under ZooKeeper the next one
+            comes when its session is over; null: after ``duration_ms``.
+        connections: those of brokers with the dead controller. They ``close`` where its process
+            alone died. They ``hang`` where its machine is gone: a heartbeat of KRaft's waits for
+            its time limit.
+    """
 
     kind: Literal["controller_outage"]
+    broker: Annotated[int | None, _or_null(BROKER)] = None
+    connections: Connections = "close"
     sessions: Annotated[Literal["fresh", "resumed"], one_of("fresh", "resumed")] = "fresh"
+
+    def amiss(self, log_dirs: int) -> Amiss | None:
+        """A controller that has died does not go on."""
+        del log_dirs
+        if self.sessions == "resumed" and (self.broker is not None or self.connections == "hang"):
+            return Amiss("sessions", self.sessions, "fresh (the controller has died)")
+        return None
 
 
 class ProduceBurst(FaultBase):

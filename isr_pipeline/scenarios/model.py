@@ -388,6 +388,11 @@ class Service(Strict):
         description="The synchronous write of the ISR to ZooKeeper, up to 2.6; the partition's "
         "lock is held.",
     )
+    zk_op_ms: Ms = Field(
+        default=2.5,
+        description="One request of ZooKeeper's controller to ZooKeeper; an election takes two. "
+        "Published: 5 ms an election (Jun Rao, 2015, on partitions in a cluster).",
+    )
     metadata_ms: Annotated[tuple[float, float], Check(_PAIR, _pair)] = Field(
         default=(2, 30),
         description="Lowest and highest time from the controller's record to a broker's applying "

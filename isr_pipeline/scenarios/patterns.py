@@ -261,6 +261,7 @@ def _lost(draw: Draw) -> dict[str, str]:
 
 @_pattern(
     "controller_ms",
+    "connections",
     "crash.restart_after_ms",
     "crash.lost",
     kinds=("crash", "controller_outage"),
@@ -268,7 +269,11 @@ def _lost(draw: Draw) -> dict[str, str]:
 def node_death(draw: Draw) -> Faults:
     """A machine dies that is a broker and the active controller."""
     death = {**_crash(draw, draw.broker(), draw.start()), "kind": "node_death"}
-    return [{**death, "controller_ms": draw.number("node_death.controller_ms"), **_lost(draw)}]
+    controller_ms, lost = draw.number("node_death.controller_ms"), _lost(draw)
+    connections = draw.number("node_death.connections")
+    if lost:  # it was the machine
+        connections = "hang"
+    return [{**death, "controller_ms": controller_ms, **lost, "connections": connections}]
 
 
 def _crash(draw: Draw, broker: int, start: int) -> dict[str, Any]:
@@ -668,6 +673,7 @@ PARAMETERS: dict[str, Check] = {
     "crash.restart_after_ms": MS,
     "crash.lost": one_of("nothing", "tail", "all"),
     "node_death.controller_ms": MS,
+    "node_death.connections": one_of("close", "hang"),
     "controlled_restart.downtime_ms": MS,
     "controlled_restart.shutdown_ms": MS,
     "controller_outage.sessions": one_of("fresh", "resumed"),

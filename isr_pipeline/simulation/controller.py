@@ -23,16 +23,10 @@ from isr_pipeline.kafka.election import (
 )
 from isr_pipeline.kafka.releases import Controller, ElectionOrder, Rules
 from isr_pipeline.kafka.rows import cells_of, number_of
-from isr_pipeline.kafka.session import (
-    check_period,
-    found_over,
-    new_controller_tracks,
-    outlives_fence,
-)
 from isr_pipeline.kafka.shutdown import has_reported
 from isr_pipeline.simulation.eligible import is_eligible, note_eligible
 from isr_pipeline.simulation.log import lose_from
-from isr_pipeline.simulation.measures import emit, emit_of_broker, note_silence, rearm, refresh
+from isr_pipeline.simulation.measures import emit, emit_of_broker, rearm, refresh
 from isr_pipeline.simulation.network import jitter, link
 from isr_pipeline.simulation.shortcuts.depends import (
     may_elect_uncleanly,
@@ -42,7 +36,7 @@ from isr_pipeline.simulation.shortcuts.depends import (
 )
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.queue import cancel, due, schedule
-from isr_pipeline.simulation.world.states import Depends, EventKind, LogDir
+from isr_pipeline.simulation.world.states import Depends, EventKind, Leaving, LogDir
 from isr_pipeline.simulation.world.tables import (
     INF,
     RECORD_CELLS,
@@ -53,11 +47,7 @@ from isr_pipeline.simulation.world.tables import (
 )
 
 PURPOSE_METADATA = 11
-PURPOSE_UNFENCE = 12
 PURPOSE_MOVE_SEEN = 13
-PURPOSE_SESSION_CHECK = 14
-UNFENCE_LOW_US = 2_000  # [R 4.3.1] 2-6 ms from registration to being unfenced
-UNFENCE_HIGH_US = 6_000
 
 
 @compiled
@@ -206,7 +196,7 @@ def plan_check(world: World, rules: Rules) -> None:
 
 
 @compiled
-def _check_anew(world: World, rules: Rules) -> None:
+def check_anew(world: World, rules: Rules) -> None:
     """A new controller: its timer begins anew."""
     if world.imbalance_check_us == INF:
         return
@@ -503,16 +493,60 @@ def _replica_here(partition: Partition, broker: Broker) -> int:
 @compiled
 def fence(world: World, rules: Rules, broker: Broker, announce: bool) -> None:
     """``broker`` is regarded as dead: out of every ISR it shares, its leaderships move."""
-    if broker.is_fenced:
+    if broker.is_fenced and not broker.leaving:
         return
-    broker.is_fenced = 1
-    note_eligible(world)
-    if announce:
-        emit_of_broker(world, EventKind.BROKER_FENCED, broker.number)
+    broker.leaving = Leaving.DONE
+    if not broker.is_fenced:
+        count_as_dead(world, broker, announce)
     for i in range(world.partition_count):
         partition = world.partitions[i]
         pos = _replica_here(partition, broker)
         if pos >= 0 and ((partition.isr >> pos) & 1 or partition.leader == pos):
+            removed = _leave_with(rules, partition, pos)
+            change_partition(world, rules, partition, removed, Election.ONLINE, 0)
+
+
+@compiled
+def count_as_dead(world: World, broker: Broker, announce: bool) -> None:
+    """The controller no longer regards ``broker`` as alive; what follows from that is to come."""
+    broker.is_fenced = 1
+    note_eligible(world)
+    if announce:
+        emit_of_broker(world, EventKind.BROKER_FENCED, broker.number)
+
+
+@compiled
+def _leave_with(rules: Rules, partition: Partition, pos: int) -> int:
+    """Who leaves the ISR with the dead replica at ``pos``.
+
+    Where ZooKeeper's controller elects for a dead leader, only the living stay, if there are any
+    (PartitionLeaderSelector.scala @ 0.8.2.2, Election.leaderForOffline @ 2.2.2, 3.5.1).
+    """
+    me = 1 << pos
+    living = partition.isr & acceptable_mask(partition) & ~me
+    if is_kraft(rules) or partition.leader != pos or living == 0:
+        return me
+    return partition.isr & ~living
+
+
+@compiled
+def elect_without(world: World, rules: Rules, broker: Broker) -> None:
+    """Partitions that ``broker``, which is dead, leads get another leader."""
+    for i in range(world.partition_count):
+        partition = world.partitions[i]
+        pos = _replica_here(partition, broker)
+        if pos >= 0 and partition.leader == pos:
+            removed = _leave_with(rules, partition, pos)
+            change_partition(world, rules, partition, removed, Election.ONLINE, 0)
+
+
+@compiled
+def remove_from_isrs(world: World, rules: Rules, broker: Broker) -> None:
+    """``broker``, which is dead, leaves the ISRs that it is still in."""
+    for i in range(world.partition_count):
+        partition = world.partitions[i]
+        pos = _replica_here(partition, broker)
+        if pos >= 0 and (partition.isr >> pos) & 1:
             change_partition(world, rules, partition, 1 << pos, Election.ONLINE, 0)
 
 
@@ -570,6 +604,17 @@ def leads_any(world: World, broker: Broker) -> bool:
         partition = world.partitions[i]
         leader = partition.leader
         if leader >= 0 and partition.replicas[leader].broker == broker:
+            return True
+    return False
+
+
+@compiled
+def leads_replicated(broker: Broker) -> bool:
+    """Whether ``broker`` leads a partition that another broker could lead as well."""
+    for i in range(broker.hosted_count):
+        replica = broker.hosted[i].replica
+        partition = replica.partition
+        if partition.replication_factor > 1 and partition.leader == replica.position:
             return True
     return False
 
@@ -657,152 +702,6 @@ def dir_failed(world: World, rules: Rules, broker: Broker, log_dir: int) -> None
         if pos >= 0 and partition.replicas[pos].log_dir == log_dir:
             if (partition.isr >> pos) & 1 or partition.leader == pos:
                 change_partition(world, rules, partition, 1 << pos, Election.ONLINE, 0)
-
-
-@compiled
-def _session_found_over(world: World, rules: Rules, broker: Broker) -> int:
-    """When the controller finds the session of ``broker`` over.
-
-    The first controller's checks have a phase, a new one's begin with it.
-    """
-    period = check_period(rules, broker.session_timeout_us)
-    since = world.controller_since
-    if since == 0 and period > 0:
-        since = jitter(world, PURPOSE_SESSION_CHECK, 0, 0, 0, period - 1)
-    return max(world.now, found_over(broker.fence_at, since, period))
-
-
-@compiled
-def _plan_session_end(world: World, rules: Rules, broker: Broker) -> None:
-    """Plan when the controller finds the session of ``broker`` over, if it has one."""
-    if not broker.is_fenced or outlives_fence(rules):
-        note(world, Depends.SESSION)
-        schedule(world, broker.session_slot, _session_found_over(world, rules, broker))
-    else:
-        cancel(world, broker.session_slot)
-
-
-@compiled
-def hear(world: World, rules: Rules, broker: Broker) -> None:
-    """Work out whether heartbeats of ``broker`` reach the controller, and plan what follows.
-
-    Called at every moment at which that can change. Heartbeats themselves are no events: the last
-    one before a cut is known from their phase.
-    """
-    now = world.now
-    node = broker.number
-    place = link(world, node, world.broker_count)
-    heard = (
-        broker.is_up
-        and broker.is_registered
-        and broker.paused_until <= now
-        and place.dropped_until <= now
-    )
-    if not heard:
-        if broker.unheard_since == INF:
-            broker.unheard_since = now
-            beats = max(0, now - broker.last_heartbeat) // broker.heartbeat_us
-            last = broker.last_heartbeat + beats * broker.heartbeat_us
-            broker.fence_at = min(last, now) + broker.session_timeout_us
-            _plan_session_end(world, rules, broker)
-        return
-    note_silence(world, broker)
-    broker.unheard_since = INF
-    broker.fence_at = INF
-    if broker.is_fenced and not broker.is_stopping:
-        wait = jitter(
-            world,
-            PURPOSE_UNFENCE,
-            node,
-            broker.epoch,
-            UNFENCE_LOW_US,
-            UNFENCE_HIGH_US,
-        )
-        schedule(world, broker.session_slot, now + wait)
-    else:
-        cancel(world, broker.session_slot)
-
-
-@compiled
-def session_fires(world: World, rules: Rules, broker: Broker) -> None:
-    """A session is over, or a broker that is heard again may be unfenced."""
-    now = world.now
-    if world.controller_out_until > now:
-        schedule(world, broker.session_slot, world.controller_out_until)
-        return
-    cancel(world, broker.session_slot)
-    if broker.unheard_since < INF:
-        if not broker.is_fenced:
-            note_silence(world, broker)
-            fence(world, rules, broker, True)
-        elif outlives_fence(rules):  # it stopped in order: fenced once more, and nothing changes
-            emit_of_broker(world, EventKind.BROKER_FENCED, broker.number)
-        return
-    if broker.is_fenced:
-        unfence(world, rules, broker)
-
-
-@compiled
-def _session_at_new_controller(world: World, rules: Rules, broker: Broker) -> None:
-    """``broker`` is not heard while a new controller begins: it has a new session, or none.
-
-    One that has registered and loads its logs does send heartbeats.
-    """
-    if broker.is_registered and not broker.is_up:
-        return
-    if new_controller_tracks(rules, broker.is_fenced):
-        note(world, Depends.SESSION)
-        broker.fence_at = world.now + broker.session_timeout_us
-        _plan_session_end(world, rules, broker)
-    else:
-        broker.fence_at = 0
-        cancel(world, broker.session_slot)
-
-
-@compiled
-def controller_back(world: World, rules: Rules, resumed: int) -> None:
-    """The controller works again after an outage.
-
-    A fresh one of KRaft gives brokers a new session (`kafka.session.new_controller_tracks`). The
-    same process resumed has let its clock run: it fences at most one live broker whose session
-    seems over [R 4.3.1]. ZooKeeper's sessions are no controller's.
-    """
-    now = world.now
-    if resumed == 0:
-        world.controller_since = now
-        _check_anew(world, rules)
-        # it has marked no shutdown: whoever asks may go
-        for k in range(world.broker_count * world.broker_count):
-            world.reports[k] = 0
-    fenced_one = False
-    for i in range(world.broker_count):
-        broker = world.brokers[i]
-        if broker.unheard_since < INF:
-            if resumed == 0 and is_kraft(rules):
-                _session_at_new_controller(world, rules, broker)
-            elif not broker.is_fenced:
-                _plan_session_end(world, rules, broker)
-        elif resumed == 1 and is_kraft(rules) and not fenced_one and not broker.is_fenced:
-            began = broker.fence_at
-            if began < INF and now > began:
-                fenced_one = True
-                note_silence(world, broker)
-                fence(world, rules, broker, True)
-                hear(world, rules, broker)
-            broker.fence_at = INF
-
-
-@compiled
-def controller_gone(world: World) -> None:
-    """The controller stops: from here on no heartbeat counts."""
-    now = world.now
-    for i in range(world.broker_count):
-        broker = world.brokers[i]
-        if broker.unheard_since == INF:
-            beats = max(0, now - broker.last_heartbeat) // broker.heartbeat_us
-            last = broker.last_heartbeat + beats * broker.heartbeat_us
-            note(world, Depends.SESSION)
-            broker.fence_at = last + broker.session_timeout_us
 
 
 @compiled

@@ -13,20 +13,23 @@ from isr_pipeline.kafka.record import Pending
 from isr_pipeline.kafka.recovery import Lost, starts_on_empty_disk
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import nothing_like
-from isr_pipeline.kafka.session import is_refused, retry_after
-from isr_pipeline.kafka.shutdown import FIRST_ASK_US, SHUTDOWN_LIMIT_US, must_wait
+from isr_pipeline.kafka.session import CONTROLLER_ANSWERS_US, is_refused, retry_after
+from isr_pipeline.kafka.shutdown import (
+    FIRST_ASK_US,
+    SHUTDOWN_LIMIT_US,
+    must_wait,
+    tries_again,
+)
 from isr_pipeline.simulation.clients import change_rate
 from isr_pipeline.simulation.controller import (
     all_reported,
     await_reports,
-    controller_back,
-    controller_gone,
     dir_failed,
     elect_preferred,
     fence,
-    hear,
     is_kraft,
     leads_any,
+    leads_replicated,
     leave_elr,
     move_away,
     plan_check,
@@ -55,6 +58,13 @@ from isr_pipeline.simulation.recovery import (
     supervised,
 )
 from isr_pipeline.simulation.responses import silence
+from isr_pipeline.simulation.sessions import (
+    close_session,
+    controller_back,
+    controller_gone,
+    hear,
+    heartbeats_hang,
+)
 from isr_pipeline.simulation.shortcuts.depends import note
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.queue import cancel, schedule
@@ -84,6 +94,7 @@ from isr_pipeline.simulation.world.tables import (
     Replica,
     World,
 )
+from isr_pipeline.simulation.zookeeper import moved_at
 
 
 @compiled
@@ -209,6 +220,7 @@ def start_broker(world: World, rules: Rules, broker: Broker) -> None:
     note_eligible(world)
     broker.epoch += 1
     broker.last_heartbeat = world.now
+    broker.hangs_until = 0
     broker.tick_position = -1
     broker.tick_state = Tick.READY
     broker.tick_due = world.now
@@ -248,7 +260,7 @@ def dir_fires(world: World, rules: Rules, broker: Broker) -> None:
                 return
         if broker.log_dirs[log_dir] == LogDir.UNTOLD:
             to_controller = link(world, broker.number, world.broker_count).dropped_until
-            told = max(world.controller_out_until, to_controller)
+            told = max(max(world.controller_out_until, to_controller), broker.hangs_until)
             if told > world.now:
                 schedule(world, broker.log_dir_slot, told)
             else:
@@ -520,12 +532,28 @@ def _bootstrap(world: World, rules: Rules, fault: Fault) -> None:
 
 
 @compiled
+def _next_controller(world: World, rules: Rules, fault: Fault) -> int:
+    """When another controller takes over: under ZooKeeper the dead one's znode outlives it.
+
+    `KafkaController.elect` waits for /controller, which is ephemeral (@ 0.8.2.2, 3.9).
+    """
+    broker = fault.broker
+    if is_kraft(rules) or not broker or broker.unheard_since == INF:
+        return fault.end
+    return max(world.now, broker.fence_at)
+
+
+@compiled
 def _outage(world: World, rules: Rules, fault: Fault, begins: bool) -> None:
     """The controller goes away, or comes back."""
     if begins:
+        fault.end = _next_controller(world, rules, fault)
+        schedule(world, fault.slot, fault.end)
         if world.controller_out_until <= world.now:
             world.controller_out_since = world.now
             controller_gone(world)
+        if fault.hangs and is_kraft(rules):
+            heartbeats_hang(world, rules, fault.broker)
         world.controller_out_until = max(world.controller_out_until, fault.end)
         world.controller_resumed = fault.arg
     elif world.controller_out_until <= world.now:
@@ -712,7 +740,7 @@ def _refused(world: World, rules: Rules, fault: Fault, broker: Broker) -> bool:
 
 @compiled
 def _wants_to_go(world: World, rules: Rules, fault: Fault, broker: Broker) -> None:
-    """``broker`` asks for a controlled shutdown: its leads move."""
+    """``broker`` asks KRaft's controller for a shutdown: its leads move."""
     now = world.now
     led = leads_any(world, broker)
     broker.is_stopping = 1
@@ -724,11 +752,8 @@ def _wants_to_go(world: World, rules: Rules, fault: Fault, broker: Broker) -> No
         fault.asked_at = now
         # the first answer comes when the move is committed
         schedule(world, fault.slot, now + world.alter_partition_us + FIRST_ASK_US)
-    elif is_kraft(rules):
-        _may_go(world, rules, fault, broker)
     else:
-        move_away(world, rules, broker)
-        schedule(world, fault.slot, max(now, fault.start + fault.arg2))
+        _may_go(world, rules, fault, broker)
 
 
 @compiled
@@ -762,7 +787,8 @@ def _asks_to_go(world: World, rules: Rules, fault: Fault, broker: Broker) -> Non
     """``broker``, whose leads have moved, asks once more whether it may go."""
     now = world.now
     to_controller = link(world, broker.number, world.broker_count).dropped_until
-    hindered = max(max(broker.paused_until, to_controller), world.controller_out_until)
+    unheard = max(max(broker.paused_until, to_controller), broker.hangs_until)
+    hindered = max(unheard, world.controller_out_until)
     limit = fault.asked_at + SHUTDOWN_LIMIT_US
     if now >= limit and broker.paused_until <= now:
         _goes(world, rules, fault, broker)  # without leave
@@ -776,6 +802,48 @@ def _asks_to_go(world: World, rules: Rules, fault: Fault, broker: Broker) -> Non
 
 
 @compiled
+def _asks_zookeepers(world: World, rules: Rules, fault: Fault, broker: Broker) -> None:
+    """``broker`` asks ZooKeeper's controller to move its leads, which names those that stay.
+
+    (KafkaController.shutdownBroker @ 0.8.2.2, doControlledShutdown @ 2.6.0.)
+    """
+    now = world.now
+    if broker.paused_until > now:
+        schedule(world, fault.slot, broker.paused_until)
+        return
+    answered = now
+    if fault.asked < broker.shutdown_tries:
+        way = link(world, broker.number, world.broker_count)
+        back = link(world, world.broker_count, broker.number)
+        passes = max(way.dropped_until, back.dropped_until)
+        if now < passes <= now + CONTROLLER_ANSWERS_US:
+            schedule(world, fault.slot, passes)
+            return
+        fault.asked += 1
+        if passes > now:
+            answered = now + CONTROLLER_ANSWERS_US
+        elif world.controller_out_until <= now:  # without a controller a try is over at once
+            broker.is_stopping = 1
+            note_eligible(world)
+            answered = moved_at(world, rules, broker)
+            move_away(world, rules, broker)
+            if not leads_replicated(broker):
+                _stops_at(world, fault, answered)
+                return
+        if tries_again(rules, fault.asked, broker.shutdown_tries):
+            schedule(world, fault.slot, answered + broker.shutdown_backoff_us)
+            return
+    _stops_at(world, fault, answered)
+
+
+@compiled
+def _stops_at(world: World, fault: Fault, lets_go: int) -> None:
+    """Under ZooKeeper a broker that may go, or goes without leave, closes its logs and stops."""
+    fault.asked_at = -1
+    schedule(world, fault.slot, lets_go + fault.arg2)
+
+
+@compiled
 def _controlled(world: World, rules: Rules, fault: Fault) -> None:
     """Controlled restart: 0 wants to go, 1 asks again or (ZooKeeper) stops, 2 starts again."""
     broker = fault.broker
@@ -784,22 +852,28 @@ def _controlled(world: World, rules: Rules, fault: Fault) -> None:
             fault.state = FaultState.OVER
             cancel(world, fault.slot)
             return
-        if world.controller_out_until > world.now:
-            schedule(world, fault.slot, world.controller_out_until)
-            return
-        fault.state = FaultState.RUNNING
-        _wants_to_go(world, rules, fault, broker)
+        if is_kraft(rules):
+            if world.controller_out_until > world.now:
+                schedule(world, fault.slot, world.controller_out_until)
+                return
+            fault.state = FaultState.RUNNING
+            _wants_to_go(world, rules, fault, broker)
+        else:
+            fault.state = FaultState.RUNNING
+            _asks_zookeepers(world, rules, fault, broker)
         _rearm_all(world)
     elif fault.state == FaultState.RUNNING:
         if fault.asked_at >= 0 and broker.is_up:
-            _asks_to_go(world, rules, fault, broker)
+            if is_kraft(rules):
+                _asks_to_go(world, rules, fault, broker)
+            else:
+                _asks_zookeepers(world, rules, fault, broker)
             return
         fault.state = FaultState.SECOND_STEP
         if broker.is_up:
             stop_broker(world, rules, broker)
             closed_in_order(broker)
-            if world.controller_out_until <= world.now:
-                fence(world, rules, broker, True)
+            close_session(world, broker)
         _plan_return(world, fault, world.now)
     else:
         _come_back(world, rules, fault)
@@ -813,7 +887,9 @@ def fault_fires(world: World, rules: Rules, fault: Fault) -> None:
         _crash(world, rules, fault)
     elif kind == FaultKind.CONTROLLED_RESTART:
         _controlled(world, rules, fault)
-    elif fault.end > fault.start and kind != FaultKind.PARTITION_ERROR:
+    elif kind == FaultKind.CONTROLLER_OUTAGE or (
+        fault.end > fault.start and kind != FaultKind.PARTITION_ERROR
+    ):
         if fault.state == FaultState.TO_BEGIN:
             fault.state = FaultState.RUNNING
             schedule(world, fault.slot, fault.end)

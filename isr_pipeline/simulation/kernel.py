@@ -12,7 +12,7 @@ from isr_pipeline.simulation.clients import (
     stream_fires,
     surge_fires,
 )
-from isr_pipeline.simulation.controller import check_fires, session_fires
+from isr_pipeline.simulation.controller import check_fires
 from isr_pipeline.simulation.faults import dir_fires, fault_fires
 from isr_pipeline.simulation.follower import fetch_answered, metadata_fires, thread_fires
 from isr_pipeline.simulation.handlers import handler_fires, request_arrives
@@ -28,6 +28,7 @@ from isr_pipeline.simulation.measures import (
 )
 from isr_pipeline.simulation.purgatory import expire_steps
 from isr_pipeline.simulation.responses import sender_fires
+from isr_pipeline.simulation.sessions import session_fires
 from isr_pipeline.simulation.shortcuts.cycles import Z_NEXT, detect
 from isr_pipeline.simulation.world.jit import cold, compiled, entry, hot
 from isr_pipeline.simulation.world.queue import cancel, schedule

@@ -196,6 +196,7 @@ def _service(service: Service) -> dict[str, int]:
         "half_rtt_us": us(service.network_rtt_ms) // 2,
         "alter_partition_us": us(service.alter_partition_ms),
         "zookeeper_write_us": us(service.isr_zk_write_ms),
+        "zookeeper_request_us": us(service.zk_op_ms),
         "metadata_low_us": us(service.metadata_ms[0]),
         "metadata_high_us": us(service.metadata_ms[1]),
         "client_us": round(service.client_request_us),

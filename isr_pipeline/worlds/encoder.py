@@ -18,7 +18,7 @@ from isr_pipeline.base.compiling import is_exact
 from isr_pipeline.kafka.election import Change, waits_for_imbalance
 from isr_pipeline.kafka.recovery import Lost
 from isr_pipeline.kafka.rows import LINE, Array
-from isr_pipeline.scenarios.faults import ClientSurge, Window, us
+from isr_pipeline.scenarios.faults import ClientSurge, ControllerOutage, Window, us
 from isr_pipeline.simulation.world import tables
 from isr_pipeline.simulation.world.columns import Table, header_of, numbers_of, table_of
 from isr_pipeline.simulation.world.start import begin_world
@@ -338,11 +338,12 @@ class Layout:
                     by_broker[i].append(n)
             self._touched_partitions(touched[n], row, fields)
             encoding.values(row, fault, self.entities)
-            empty = isinstance(fault, Window) and us(fault.duration_ms) == 0
+            empty = isinstance(fault, Window) and row.end == row.start
             if row.lost == Lost.TAIL:
                 row.flushed_at = self._last_flush(fault, row.start)
             begins = row.flushed_at if row.lost == Lost.TAIL else row.start
-            due.append(INF if empty else begins)
+            of_controller = isinstance(fault, ControllerOutage)  # a session may outlast it
+            due.append(INF if empty and not (of_controller and broker is not None) else begins)
         self._first_due(Slot.FAULT, due)
         numbers = [n for those in by_broker for n in those]
         counts = np.array([len(those) for those in by_broker])

@@ -141,6 +141,7 @@ def _log_dir_failure(row: Fault, fault: Any, _: Entities) -> None:
 
 def _controller_outage(row: Fault, fault: Any, _: Entities) -> None:
     row.arg = 1 if fault.sessions == "resumed" else 0
+    row.hangs = 1 if fault.connections == "hang" else 0
 
 
 def _records(row: Fault, fault: Any, _: Entities) -> None:

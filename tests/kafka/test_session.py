@@ -8,6 +8,7 @@ from isr_pipeline.kafka.releases import RULE_SETS, switches
 from isr_pipeline.kafka.session import (
     check_period,
     found_over,
+    heartbeat_repeated_after,
     is_active,
     new_controller_tracks,
     outlives_fence,
@@ -86,3 +87,20 @@ class TestFence:
         """KAFKA-18138 brought it, KAFKA-19130 ended it."""
         tracked = [new_controller_tracks(rules, True) for rules in KRAFT.values()]
         assert tracked == [False, False, True, False]
+
+
+class TestSilentController:
+    """How long a heartbeat waits for an answer that never comes."""
+
+    @pytest.mark.parametrize(
+        ("release", "session_s", "after_ms"),
+        [
+            *[("2.7-3.2", 9, 30_100), ("3.3-3.6", 9, 4_600), ("4.0", 9, 4_600), ("4.1+", 9, 4_000)],
+            *[("2.7-3.2", 120, 30_100), ("3.3-3.6", 120, 30_100), ("4.1+", 120, 4_000)],
+        ],
+    )
+    def test_the_next_one_is_sent(self, release: str, session_s: int, after_ms: int) -> None:
+        """As long as any request, then half a session at most, then a heartbeat interval."""
+        rules = switches(RULE_SETS[release])
+        after = heartbeat_repeated_after(rules, 2 * SECOND, session_s * SECOND)
+        assert after == after_ms * 1000

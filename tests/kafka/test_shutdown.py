@@ -1,11 +1,11 @@
-"""When KRaft's controller lets a broker stop."""
+"""When a broker stops."""
 
 from __future__ import annotations
 
 import pytest
 
 from isr_pipeline.kafka.releases import RULE_SETS, switches
-from isr_pipeline.kafka.shutdown import has_reported, must_wait, stops_fetching
+from isr_pipeline.kafka.shutdown import has_reported, must_wait, stops_fetching, tries_again
 
 
 class TestLeave:
@@ -31,6 +31,26 @@ class TestLeave:
     def test_a_controller_that_has_marked_nothing_waits_for_nobody(self) -> None:
         """Whatever the last heartbeat was, even one before time 0."""
         assert has_reported(0, -5)
+
+
+class TestTries:
+    """A broker that ZooKeeper's controller could not take every lead from."""
+
+    @pytest.mark.parametrize("release", ["0.8.2", "2.1-2.6", "3.3-3.6"])
+    @pytest.mark.parametrize("asked", [1, 2])
+    def test_it_asks_as_often_as_the_key_says(self, release: str, asked: int) -> None:
+        """controlled.shutdown.max.retries counts the first one as well."""
+        assert tries_again(switches(RULE_SETS[release]), asked, 3)
+
+    @pytest.mark.parametrize(("release", "waits"), [("2.7-3.2", True), ("3.3-3.6", False)])
+    def test_to_3_0_it_waits_after_the_last_one(self, release: str, waits: bool) -> None:
+        """Then it goes."""
+        assert tries_again(switches(RULE_SETS[release]), 3, 3) is waits
+
+    @pytest.mark.parametrize("release", ["2.7-3.2", "3.3-3.6"])
+    def test_after_no_try_it_waits_for_nothing(self, release: str) -> None:
+        """With 0 it never asks."""
+        assert not tries_again(switches(RULE_SETS[release]), 0, 0)
 
 
 class TestStopsFetching:

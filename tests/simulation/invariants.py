@@ -39,6 +39,7 @@ from isr_pipeline.simulation.world.states import (
     FaultState,
     FetchState,
     HandlerState,
+    Leaving,
     Mover,
     RequestError,
     RequestState,
@@ -186,7 +187,9 @@ def _leader_alive(world: World, rules: Rules, seen: Array, partition: Partition)
     may_be_dead = rules.elr and not rules.last_known_must_live
     if leader < 0 or (partition.is_recovering and may_be_dead):
         return True
-    return not partition.replicas[leader].broker.is_fenced
+    broker = partition.replicas[leader].broker
+    waits = broker.leaving in (Leaving.ELECT, Leaving.ELECT_ONLY)  # ZooKeeper's controller works
+    return not broker.is_fenced or waits
 
 
 # ------------------------------------------------------------------ logs and high watermarks

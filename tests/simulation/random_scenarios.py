@@ -229,7 +229,8 @@ class _Faults:
         return self._death()
 
     def node_death(self, fault: dict[str, Any]) -> dict[str, Any]:
-        return {**self._death(), "controller_ms": self.source.of((500, 0, 2000))}
+        more = {"controller_ms": self.source.of((500, 0, 2000))}
+        return {**self._death(), **more, "connections": self.source.of(("hang", "close"))}
 
     def controlled_restart(self, fault: dict[str, Any]) -> dict[str, Any]:
         shutdown = self.source.of((200, 0, 1000))

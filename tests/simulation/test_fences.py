@@ -60,7 +60,10 @@ NOTED = {
     ),
     **{
         (name, "Broker.session_timeout_us"): (name, "note(world, Depends.SESSION)")
-        for name in ("_session_at_new_controller", "controller_gone", "_refused")
+        for name in (
+            *("_session_at_new_controller", "controller_gone", "_refused"),
+            "heartbeats_hang",
+        )
     },
     **{
         (name, "Rules.isr_lock"): ("lock_is_busy", "note(world, Depends.LOCK)")

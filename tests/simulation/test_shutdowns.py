@@ -85,7 +85,8 @@ class TestZooKeeper:
 
     def test_it_stops_shutdown_ms_after_its_start(self) -> None:
         """Moved at once, fenced as its session closes."""
-        result = world(restart(), controller="zookeeper")
+        at_once = {"zk_op_ms": 0, "client_requests_per_s": 0}
+        result = world(restart(), controller="zookeeper", service=at_once)
         assert happened(result)[:3] == [
             ("controller_isr_remove", 10000),
             ("leader_elected", 10000),

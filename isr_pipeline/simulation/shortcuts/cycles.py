@@ -583,11 +583,13 @@ BOUNDED = {
 PLANNED = frozenset(
     {
         "FIRST_ASK_US", "SHUTDOWN_LIMIT_US", "NEXT_GO_US", "NEW_CONTROLLER_CHECK_US",
+        "CONTROLLER_ANSWERS_US",
         "Broker.fetch_wait_us", "Broker.fetch_backoff_us", "Broker.socket_timeout_us",
         "World.request_timeout_us", "Broker.session_timeout_us", "Broker.heartbeat_us",
         "World.fetch_process_time_max_us", "Broker.read_us", "Broker.produce_us", "Broker.send_us",
         "Broker.append_us", "World.half_rtt_us", "World.alter_partition_us",
-        "World.zookeeper_write_us", "World.metadata_low_us", "World.metadata_high_us",
+        "World.zookeeper_write_us", "World.zookeeper_request_us", "Broker.shutdown_backoff_us",
+        "World.metadata_low_us", "World.metadata_high_us",
         "Broker.client_us", "World.imbalance_check_us", "World.sample_period_us", "RETRY_US",
         "EXPIRY_RETRY_US", "LOG_DIR_NOTICE_US", "UNFENCE_LOW_US", "UNFENCE_HIGH_US",
     }
@@ -598,7 +600,7 @@ REPEATS = frozenset(
     {
         "Broker.fetch_max_bytes", "Broker.fetch_response_max_bytes", "Broker.queued_max",
         "World.min_insync_replicas", "World.unclean_leader_election", "FLAP_WINDOW_US",
-        "World.imbalance_percentage", "READERS_WAIT_US",
+        "World.imbalance_percentage", "READERS_WAIT_US", "Broker.shutdown_tries",
     }
 )  # fmt: skip
 """Thresholds compared only with what every cycle repeats: sizes of a request, sets, how long ago a

@@ -279,6 +279,18 @@ class Slot(IntEnum):
     SAMPLE = 1 << 14
 
 
+class Leaving(IntEnum):
+    """What ZooKeeper's controller has still to do for a broker that it found dead."""
+
+    DONE = 0
+    ELECT = 1
+    """Other leaders, and then the ISRs."""
+    ELECT_ONLY = 2
+    """Other leaders: it is a new controller, to 2.2."""
+    REMOVE = 3
+    """The ISRs."""
+
+
 class FaultKind(IntEnum):
     """Kinds of faults."""
 

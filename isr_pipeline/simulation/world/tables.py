@@ -60,6 +60,7 @@ from isr_pipeline.simulation.world.states import (
     FaultState,
     FetchState,
     HandlerState,
+    Leaving,
     Mover,
     Phase,
     RequestError,
@@ -178,6 +179,7 @@ class World(Row, lines=True, header=True):
     dropped_events: Cell  # msr
     controller_out_until: Until  # flt: end of a controller outage, 0 if none
     controller_resumed: Flag  # flt: the same controller comes back
+    controller_busy_until: Until  # ctl: ZooKeeper's works on a change, 0 if it never did
     readers_wait_time: Total  # msr
     controller_out_since: Time  # flt
     sample_count: Cell  # msr
@@ -214,6 +216,7 @@ class World(Row, lines=True, header=True):
     half_rtt_us: Fixed
     alter_partition_us: Fixed  # the controller's answer to AlterPartition
     zookeeper_write_us: Fixed
+    zookeeper_request_us: Fixed  # of its controller
     metadata_low_us: Fixed  # least delay of a metadata record
     metadata_high_us: Fixed
     horizon: Fixed
@@ -272,6 +275,8 @@ class Broker(Row, lines=True):
     lag_max_messages: Annotated[Fixed, "replica.lag.max.messages"]
     session_timeout_us: Fixed  # ZooKeeper's or KRaft's
     heartbeat_us: Fixed  # likewise
+    shutdown_tries: Annotated[Fixed, "controlled.shutdown.max.retries"]
+    shutdown_backoff_us: Annotated[Fixed, "controlled.shutdown.retry.backoff.ms"]
     io_threads: Fixed  # num.io.threads
     log_dirs: Annotated[Several, LOG_DIRS_MAX]  # flt: a `LogDir` each
     is_stopping: Flag  # flt: in controlled shutdown
@@ -321,6 +326,8 @@ class Broker(Row, lines=True):
     thread_count: Fixed
     reports: Span  # ctl: of each broker, whether it knows of this one's shutdown (`await_reports`)
     exits: Flag  # fol: its process is about to end itself (KAFKA-7414)
+    leaving: State[Leaving]  # ctl
+    hangs_until: Until  # flt: its heartbeat waits for a dead controller's answer; 0: none does
 
 
 class Partition(Registration, lines=True):
@@ -572,6 +579,7 @@ class Fault(Row):
     to_node: Fixed
     drops: Flag  # enc
     both_ways: Flag  # enc
+    hangs: Flag  # enc: who is connected to the dead controller does not notice
     partition: Fixed  # number, -1 all
     error: State[Error]  # enc
     fetcher: Fixed  # 0 Replica, 1 ReplicaAlterLogDirs
@@ -586,7 +594,8 @@ class Fault(Row):
     touches: Fixed  # `Touch`
     retry_us: Fixed  # crash: from a refused start under ZooKeeper to the next, -1 none
     tries: Cell  # flt: refused registrations so far
-    asked_at: Cell  # controlled restart under KRaft: since when it wants to go, -1 once it may
+    asked_at: Cell  # controlled restart: since when it wants to go, -1 once it does
+    asked: Cell  # flt: controlled restart under ZooKeeper: how often it asked
     load_us: Fixed  # time to load one replica's log at a start
     has_loaded: Flag  # flt: the process that starts has begun to load its logs
     lost: State[Lost]  # crash
