@@ -38,7 +38,7 @@ from isr_pipeline.simulation.measures import (
     touches,
     watch_detection_delay,
 )
-from isr_pipeline.simulation.network import link
+from isr_pipeline.simulation.network import PURPOSE_TICK_WAKES, link, wake_us
 from isr_pipeline.simulation.partition_lock import (
     leave_lock,
     lock_is_busy,
@@ -475,6 +475,28 @@ def maybe_shrink_isr(world: World, rules: Rules, broker: Broker, leader: Replica
     return False
 
 
+@compiled
+def tick_wakes_us(world: World, broker: Broker) -> int:
+    """How long the next tick of ``broker`` waits for a thread of the scheduler after a pause."""
+    return wake_us(world, PURPOSE_TICK_WAKES, broker.number, broker.tick_due)
+
+
+@compiled
+def _next_walk(world: World, broker: Broker) -> int:
+    """When the next walk of ``broker`` begins.
+
+    A tick that a pause held up waits for a thread of the scheduler, and the next for that one's
+    walk and a thread again: ScheduledThreadPoolExecutor takes a task of a fixed rate up once its
+    last run is over (utils/KafkaScheduler.scala @ 2.2.2, util/KafkaScheduler.java @ 3.9.0,
+    `schedule`). A request in a socket takes two threads (`responses.goes_on_at`), so the first of
+    several ticks mostly comes before it, and the last mostly behind it.
+    """
+    begins = max(world.now, broker.tick_due)
+    if broker.tick_due > broker.paused_until:
+        return begins
+    return max(begins, broker.paused_until) + tick_wakes_us(world, broker)
+
+
 @cold
 def tick_fires(world: World, rules: Rules, broker: Broker) -> None:
     """The isr-expiration task of ``broker``: one walk over all its partitions, at a fixed rate.
@@ -486,7 +508,8 @@ def tick_fires(world: World, rules: Rules, broker: Broker) -> None:
     slot = broker.tick_slot
     world.tick_count += 1
     if broker.paused_until > now:
-        schedule(world, slot, broker.paused_until)
+        walks = broker.tick_position >= 0
+        schedule(world, slot, broker.paused_until if walks else _next_walk(world, broker))
         return
     if broker.tick_position < 0:
         broker.tick_position = 0
@@ -503,7 +526,7 @@ def tick_fires(world: World, rules: Rules, broker: Broker) -> None:
             leave_lock(world, leader, WriteLock.TICK_WAITS | WriteLock.HELD)
         broker.tick_position += 1
     broker.tick_position = -1
-    schedule(world, slot, max(now, broker.tick_due))
+    schedule(world, slot, _next_walk(world, broker))
 
 
 @compiled

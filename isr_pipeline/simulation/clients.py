@@ -13,6 +13,7 @@ from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import LINE, fetch_ahead, number_of
 from isr_pipeline.simulation.handlers import dispatch, hand_in
 from isr_pipeline.simulation.measures import note_produce_latency
+from isr_pipeline.simulation.network import WAKE_US
 from isr_pipeline.simulation.request_queue import enqueue
 from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.queue import again, cancel, retire, schedule
@@ -278,8 +279,8 @@ def client_fires(world: World, rules: Rules, broker: Broker) -> None:
     """A client request besides produce arrives at ``broker``."""
     now = world.now
     if broker.paused_until > now:
-        # packets wait: those of the whole pause arrive together
-        schedule(world, broker.client_slot, broker.paused_until)
+        # packets wait: those of the whole pause arrive together, behind followers' and producers'
+        schedule(world, broker.client_slot, broker.paused_until + 2 * WAKE_US)
         return
     come = 0
     while broker.client_next <= now:
@@ -312,7 +313,7 @@ def surge_fires(world: World, rules: Rules, broker: Broker) -> None:
     """Requests of a client surge come to ``broker``: one at a time on each connection."""
     now = world.now
     if broker.paused_until > now:
-        schedule(world, broker.surge_slot, broker.paused_until)
+        schedule(world, broker.surge_slot, broker.paused_until + 2 * WAKE_US)
         return
     if broker.surge_period_ns > 0:
         while broker.surge_next <= now:

@@ -421,7 +421,7 @@ def _surge_changes(world: World, fault: Fault, begins: bool) -> None:
 
 @compiled
 def _pause(world: World, rules: Rules, fault: Fault, begins: bool) -> None:
-    """SIGSTOP and SIGCONT: what fell due meanwhile happens at once, ticks first."""
+    """SIGSTOP and SIGCONT: who was at work goes on at once, who slept wakes (`network.wake_us`)."""
     broker = fault.broker
     if not broker.is_up:
         return
@@ -429,7 +429,6 @@ def _pause(world: World, rules: Rules, fault: Fault, begins: bool) -> None:
         broker.paused_until = max(broker.paused_until, fault.end)
         hear(world, rules, broker)
     elif broker.paused_until <= world.now:
-        broker.paused_until = 0
         broker.last_heartbeat = world.now
         hear(world, rules, broker)
     _refresh_led_by(world, rules, broker)

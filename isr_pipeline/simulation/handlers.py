@@ -19,7 +19,13 @@ from isr_pipeline.simulation.partition_lock import (
 from isr_pipeline.simulation.pending_reads import note_pending
 from isr_pipeline.simulation.purgatory import complete, completion_read_over
 from isr_pipeline.simulation.request_queue import can_take, dequeue, enqueue, handler_free
-from isr_pipeline.simulation.responses import push_response, respond, sender_of, start_senders
+from isr_pipeline.simulation.responses import (
+    goes_on_at,
+    push_response,
+    respond,
+    sender_of,
+    start_senders,
+)
 from isr_pipeline.simulation.shortcuts.depends import min_isr
 from isr_pipeline.simulation.turns import first_place, place_before
 from isr_pipeline.simulation.world.jit import compiled
@@ -274,7 +280,7 @@ def request_arrives(world: World, rules: Rules, request: Request) -> None:
         schedule(world, request.slot, world.now + world.half_rtt_us)
         return
     if broker.paused_until > world.now:
-        schedule(world, request.slot, broker.paused_until)
+        schedule(world, request.slot, goes_on_at(world, request))
         return
     blocked_until = sender_of(broker, request).blocked_until
     if blocked_until > world.now:  # the same thread reads it

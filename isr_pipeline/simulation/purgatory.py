@@ -15,7 +15,7 @@ from isr_pipeline.simulation.log import data_end
 from isr_pipeline.simulation.network import read_end
 from isr_pipeline.simulation.partition_lock import begin_locked_read, read_must_wait, release_read
 from isr_pipeline.simulation.request_queue import handler_free
-from isr_pipeline.simulation.responses import respond
+from isr_pipeline.simulation.responses import goes_on_at, respond
 from isr_pipeline.simulation.shortcuts.validated import is_validated
 from isr_pipeline.simulation.turns import first_place, place_behind
 from isr_pipeline.simulation.world.jit import cold, compiled, hot
@@ -230,7 +230,7 @@ def expire_steps(world: World, rules: Rules, request: Request) -> None:
     broker = request.broker
     now = world.now
     if broker.paused_until > now:
-        schedule(world, request.slot, broker.paused_until)
+        schedule(world, request.slot, goes_on_at(world, request))
         return
     fetched = request.thread.fetched
     if request.state == RequestState.PURGATORY:

@@ -12,7 +12,14 @@ from __future__ import annotations
 
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import nothing_like, number_of, place_of
-from isr_pipeline.simulation.network import read_end, service, transit
+from isr_pipeline.simulation.network import (
+    PURPOSE_HANDLER_WAKES,
+    PURPOSE_NETWORK_WAKES,
+    read_end,
+    service,
+    transit,
+    wake_us,
+)
 from isr_pipeline.simulation.partition_lock import write_in_progress_until
 from isr_pipeline.simulation.pending_reads import forget_pending
 from isr_pipeline.simulation.world.jit import compiled
@@ -27,6 +34,22 @@ def sender_of(broker: Broker, request: Request) -> Sender:
     if request.kind == RequestKind.FETCH:
         return request.thread.sender
     return broker.senders[request.stream.turn % broker.network_threads]
+
+
+@compiled
+def goes_on_at(world: World, request: Request) -> int:
+    """When the broker of ``request``, which is paused, comes back to it.
+
+    Two threads have to wake: the network thread of its connection, which reads it or sends its
+    answer (network/SocketServer.scala @ 2.2.2, 3.9.0: `Processor.run`), and a handler
+    (server/KafkaRequestHandler.scala @ 2.2.2, 3.9.0: `run`), or purgatory's own where a wait is
+    over (server/DelayedOperation.scala @ 2.2.2: `ExpiredOperationReaper`).
+    """
+    ends = request.broker.paused_until
+    sender = number_of(sender_of(request.broker, request), world.senders)
+    reads = wake_us(world, PURPOSE_NETWORK_WAKES, sender, ends)
+    place = number_of(request, world.requests)
+    return ends + reads + wake_us(world, PURPOSE_HANDLER_WAKES, place, ends)
 
 
 @compiled

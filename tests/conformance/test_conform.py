@@ -41,11 +41,6 @@ KNOWN_EXCEPTIONS = {
 }
 
 ONE_SIDED = {
-    # A paused leader's tick goes first here; on brokers it races with requests in sockets.
-    ("E3-session60", "4.3.1"): ("isr_shrinks", "isr_expands"),
-    ("z5_leader_pause6", "0.10.1.1"): ("isr_shrinks", "isr_expands"),
-    ("z5_leader_pause6", "0.10.2.2"): ("isr_expands",),
-    ("z5_leader_pause6", "2.2.2"): ("isr_shrinks", "isr_expands"),
     # Copying bytes takes no time here.
     ("z1_bursts", "0.8.2.2"): ("isr_shrinks", "isr_expands"),
     # Phases decide whether a fetch is exactly at the end.

@@ -136,10 +136,11 @@ def test_w10b_the_last_known_leader_is_elected_uncleanly() -> None:
 
 @pytest.mark.parametrize("release", TODAY)
 def test_w11_a_resumed_leader_evicts_at_once_who_was_behind(release: str) -> None:
-    """Missed ticks fire at the resume, before the fetches that wait."""
+    """Missed ticks fire at the resume, before the fetches that follow it."""
     result = play("w11", f"cluster.release={release}")
     (shrink,) = events(result, SHRINK, partition=0)
-    assert (shrink["decided_ms"], shrink["isr"]) == (16000, [1])
+    assert 16000 <= shrink["decided_ms"] <= 16003
+    assert shrink["isr"] == [1]
 
 
 @pytest.mark.parametrize("release", TODAY)

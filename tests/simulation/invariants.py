@@ -311,12 +311,13 @@ def _hw_waits(world: World, rules: Rules, seen: Array, replica: Replica) -> bool
 
 
 @compiled
-def _excused(leader: Replica) -> bool:
-    """Whether the tick may not have checked ``leader``: stopped, blocked, or a write on."""
+def _excused(world: World, leader: Replica) -> bool:
+    """Whether the tick may not have checked ``leader``: stopped, held up, or a write on."""
     broker = leader.broker
     return (
         not broker.is_up
-        or broker.paused_until > 0
+        or broker.paused_until > world.now
+        or broker.paused_until >= broker.tick_due
         or broker.tick_position >= 0
         or leader.pending != Pending.NONE
         or not leads_officially(leader)
@@ -330,7 +331,7 @@ def _laggards_out(world: World, rules: Rules, seen: Array, replica: Replica) -> 
     i = number_of(replica, world.replicas)
     if rules.clock != Clock.ISSUE_TEXT or rules.log_end_exempt or rules.kip501 != Kip501.NONE:
         return True
-    if seen[i, _EXCUSED] == 1 or _excused(replica):
+    if seen[i, _EXCUSED] == 1 or _excused(world, replica):
         return True
     since = world.now - seen[i, _EXCUSED_AT]
     for pos in range(replica.partition.replication_factor):
@@ -437,7 +438,7 @@ def _broker_counted(world: World, rules: Rules, seen: Array, broker: Broker) -> 
     while cell != broker.queue_tail:
         queued += broker.queue[cell].count
         cell = (cell + 1) % broker.queue_capacity
-    if broker.is_up and idle > 0 and queued > 0 and broker.paused_until == 0:
+    if broker.is_up and idle > 0 and queued > 0 and broker.paused_until <= world.now:
         return False
     return (
         idle == broker.idle_handlers
@@ -779,7 +780,7 @@ def _remember(world: World, seen: Array) -> None:
         seen[i, _HW] = replica.high_watermark
         if seen[i, _EXCUSED] == 1:
             seen[i, _EXCUSED_AT] = world.now
-        seen[i, _EXCUSED] = 1 if not leads or _excused(replica) else 0
+        seen[i, _EXCUSED] = 1 if not leads or _excused(world, replica) else 0
 
 
 @compiled

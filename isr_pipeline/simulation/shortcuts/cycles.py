@@ -591,7 +591,7 @@ PLANNED = frozenset(
         "World.zookeeper_write_us", "World.zookeeper_request_us", "Broker.shutdown_backoff_us",
         "World.metadata_low_us", "World.metadata_high_us",
         "Broker.client_us", "World.imbalance_check_us", "World.sample_period_us", "RETRY_US",
-        "EXPIRY_RETRY_US", "LOG_DIR_NOTICE_US", "UNFENCE_LOW_US", "UNFENCE_HIGH_US",
+        "EXPIRY_RETRY_US", "WAKE_US", "LOG_DIR_NOTICE_US", "UNFENCE_LOW_US", "UNFENCE_HIGH_US",
     }
 )  # fmt: skip
 """Times that only say when a slot fires, or a cell that holds a time falls due: `_plans_end`."""

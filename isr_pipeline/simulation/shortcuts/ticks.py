@@ -63,10 +63,11 @@ ACTS: Final = frozenset(
     {
         *("finish_sync_write", "leave_lock", "note_isr", "min_isr_for"),
         *("transfers_instead_of_shrinking", "resign", "propose", "submit", "sync_write_end"),
-        *("schedule", "cancel"),
+        *("schedule", "cancel", "tick_wakes_us"),
     }
 )
-"""What a walk calls once it has found something to do, or at its end: its trial shows that."""
+"""What a walk calls once it has found something to do, or at its end: its trial shows that.
+An ordinary tick waits for no thread."""
 
 COUNTED: Final = cells_read(tick_fires, ACTS) <= LOOKED_AT.keys()
 """Whether any tick is counted."""
@@ -86,7 +87,7 @@ def _is_regular(world: World, broker: Broker) -> bool:
     """Whether the tick of ``broker`` is one of the ordinary ones, so that it may be counted."""
     return (
         broker.is_up
-        and broker.paused_until == 0
+        and broker.paused_until <= world.now
         and broker.tick_position < 0
         and broker.tick_state == Tick.READY
         and due(world, broker.tick_slot) == broker.tick_due

@@ -234,7 +234,7 @@ class Broker(Row, lines=True):
     """A broker: what requests touch comes first, then what the controller knows of it."""
 
     is_up: Flag = initial(1)  # flt: the process runs (paused counts as running)
-    paused_until: Until  # flt: 0, or the end of the pause
+    paused_until: Until  # flt: 0, or the end of its last pause
     cpu_factor: Cell = initial(1000000)  # flt: service time factor in millionths
     idle_handlers: Cell
     queue_head: Loose
