@@ -43,13 +43,19 @@ def _what(fault: FaultBase) -> str:
             back = seconds(fault.downtime_ms)
             return f"broker {fault.broker} begins a controlled restart and is back {back} later"
         case kinds.ReadStall(stage="send") | kinds.SlowRead(stage="send"):
-            return f"broker {fault.broker} {_pace(fault)} sends of {_of(fault.partitions)}"
+            sends = f"{_pace(fault)} sends of {_of(fault.partitions)}"
+            return f"broker {fault.broker} {sends}; its network thread serves nobody else"
         case kinds.ReadStall() | kinds.SlowRead():
             return f"broker {fault.broker} {_pace(fault)} log reads of {_of(fault.partitions)}"
         case kinds.SlowAppend():
-            took = f"{fault.append_ms:g} ms"
             whose = "broker" if fault.role == "both" else fault.role
-            return f"an append of {whose} {fault.broker} takes {took}: {_of(fault.partitions)}"
+            took = f"takes {fault.append_ms:g} ms: {_of(fault.partitions)}"
+            waits = {
+                "follower": "",
+                "leader": "; its followers wait for it",
+                "both": "; where it leads, its followers wait for it",
+            }[fault.role]
+            return f"an append of {whose} {fault.broker} {took}{waits}"
         case kinds.Pause():
             return f"the process of broker {fault.broker} stands still"
         case kinds.Cpu():

@@ -180,7 +180,7 @@ def stop_broker(world: World, rules: Rules, broker: Broker) -> None:
         cancel(world, handler.slot)
         handler = handler[1]
     broker.idle_handlers = broker.io_threads
-    broker.logs_until = 0
+    broker.appending = 0
     silence(world, broker)
     broker.queue_head = 0
     broker.queue_tail = 0

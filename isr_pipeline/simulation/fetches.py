@@ -125,7 +125,7 @@ def _record_fetch(
             writes = True
     if not moved:
         return writes
-    if rules.hw_takes_log_lock and leader.log_until > now and not writes:
+    if rules.hw_takes_log_lock and leader.appending > 0 and not writes:
         wait_for_log(world, handler, leader, rule_time)
         return True
     raise_hw(world, rules, leader, rule_time)
@@ -144,7 +144,7 @@ def fetch_steps(world: World, rules: Rules, broker: Broker, handler: Handler) ->
     if handler.phase == Phase.READ:
         i = begun
         recorded = 0
-        quiet = broker.faults_on == 0 and broker.logs_until <= world.now
+        quiet = broker.faults_on == 0 and broker.appending == 0
         swift = validated and quiet and not request.thread.takes_turns
         if swift and not rules.record_per_partition:
             swift = False

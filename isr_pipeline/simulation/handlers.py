@@ -12,7 +12,8 @@ from isr_pipeline.simulation.leader import append_records, finish_produce, notic
 from isr_pipeline.simulation.network import append_us, service
 from isr_pipeline.simulation.partition_lock import (
     append_must_wait,
-    begin_append,
+    begin_write,
+    come_to_log,
     end_append,
     leave_lock,
 )
@@ -143,12 +144,18 @@ def _produce_appends(world: World, rules: Rules, broker: Broker, handler: Handle
         cancel(world, handler.slot)
         return
     wait = append_us(world, broker, replica.partition, Appends.OF_LEADERS)
-    if wait > 0 or replica.log_until > world.now:
-        handler.state = HandlerState.PRODUCE_DISK
-        handler.locked = replica
-        schedule(world, handler.slot, begin_append(world, replica, wait))
-        return
-    _append(world, rules, broker, handler)
+    if wait == 0 and replica.appending == 0:
+        _append(world, rules, broker, handler)
+    elif come_to_log(world, handler, replica):
+        begin_write(world, handler, replica, wait)
+
+
+@compiled
+def _log_is_free(world: World, broker: Broker, handler: Handler) -> None:
+    """The appends are done that an append waited for: it takes what the disk takes now."""
+    replica = handler.locked
+    wait = append_us(world, broker, replica.partition, Appends.OF_LEADERS)
+    begin_write(world, handler, replica, wait)
 
 
 @compiled
@@ -256,6 +263,8 @@ def handler_fires(world: World, rules: Rules, handler: Handler) -> None:
         fetch_steps(world, rules, broker, handler)
     elif state == HandlerState.PRODUCE_DISK:
         _append_written(world, rules, broker, handler)
+    elif state == HandlerState.PRODUCE_LOG:
+        _log_is_free(world, broker, handler)
     elif state == HandlerState.LOG_WAIT:
         _log_waited_for(world, rules, broker, handler)
     elif state == HandlerState.CLIENT:

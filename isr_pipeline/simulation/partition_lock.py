@@ -2,7 +2,7 @@
 
 Who reads or appends holds its own shared, who changes the ISR alone: Kafka's
 `Partition.leaderIsrUpdateLock`. Who appends holds the log's alone, `UnifiedLog.lock`: one append
-comes after the other, and a follower's fetch that has moved waits for them (`log_until`).
+comes after the other, and a follower's fetch that has moved waits for them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from isr_pipeline.simulation.shortcuts.depends import (
     note,
 )
 from isr_pipeline.simulation.world.jit import cold, compiled
-from isr_pipeline.simulation.world.queue import schedule
+from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (
     Depends,
     HandlerState,
@@ -48,11 +48,17 @@ def wake_lock_waiters(world: World, leader: Replica) -> None:
 @compiled
 def begin_locked_read(world: World, leader: Replica, end: int) -> None:
     """A read begins that holds the partition's lock until its end; the last ones are listed."""
+    leader.readers += 1
+    _list_read(world, leader, world.now, end)
+
+
+@compiled
+def _list_read(world: World, leader: Replica, begin: int, end: int) -> None:
+    """List what holds the partition's lock between two moments."""
     read = world.locked_reads[world.locked_read_count & (LOCKED_MAX - 1)]
-    read.begin = world.now
+    read.begin = begin
     read.end = end
     read.broker = leader.broker
-    leader.readers += 1
     world.locked_read_count += 1
 
 
@@ -116,33 +122,57 @@ def read_must_wait(rules: Rules, leader: Replica) -> bool:
 
 
 @compiled
-def begin_append(world: World, leader: Replica, append_us: int) -> int:
-    """An append begins that takes so long once the log is free; when it ends."""
-    end = max(world.now, leader.log_until) + append_us
-    leader.log_until = end
+def come_to_log(world: World, handler: Handler, leader: Replica) -> bool:
+    """An append comes to the log and holds the partition's lock; whether the log is free."""
+    handler.locked = leader
+    handler.came_at = world.now
+    handler.appends_before = leader.appending
     leader.appending += 1
-    leader.broker.logs_until = max(leader.broker.logs_until, end)
-    begin_locked_read(world, leader, end)
-    return end
+    leader.broker.appending += 1
+    leader.readers += 1
+    if handler.appends_before == 0:
+        return True
+    handler.state = HandlerState.PRODUCE_LOG
+    cancel(world, handler.slot)
+    return False
+
+
+@compiled
+def begin_write(world: World, handler: Handler, leader: Replica, append_us: int) -> None:
+    """An append that has the log's lock is written; its hold of the partition's is listed."""
+    handler.state = HandlerState.PRODUCE_DISK
+    leader.log_until = world.now + append_us
+    _list_read(world, leader, handler.came_at, leader.log_until)
+    schedule(world, handler.slot, leader.log_until)
 
 
 @compiled
 def end_append(world: World, leader: Replica) -> None:
-    """The oldest append is done: who waited to write goes on."""
+    """The append that was written is done: who waits for the log, or to write, goes on."""
+    broker = leader.broker
+    broker.appending -= 1
     leader.appending -= 1
+    handler = broker.handlers
+    for _ in range(broker.io_threads):
+        if handler.locked == leader and handler.state in (
+            HandlerState.PRODUCE_LOG,
+            HandlerState.LOG_WAIT,
+        ):
+            handler.appends_before -= 1
+            if handler.appends_before == 0:
+                schedule(world, handler.slot, world.now)
+        handler = handler[1]
     release_read(world, leader)
 
 
 @compiled
 def write_in_progress_until(world: World, leader: Replica) -> int:
-    """When the append ends that is being written now; about so, if several of unlike length wait.
+    """When the append ends that is being written now.
 
     A network thread that sends the log's data waits for it: `FileRecords.writeTo` asks for the
     file's size, which `FileChannelImpl` answers under the lock of the write.
     """
-    if leader.appending == 0 or leader.log_until <= world.now:
-        return world.now
-    return world.now + (leader.log_until - world.now) // leader.appending
+    return leader.log_until if leader.appending > 0 else world.now
 
 
 @compiled
@@ -151,4 +181,5 @@ def wait_for_log(world: World, handler: Handler, leader: Replica, rule_time: int
     handler.state = HandlerState.LOG_WAIT
     handler.locked = leader
     handler.rule_time = rule_time
-    schedule(world, handler.slot, leader.log_until)
+    handler.appends_before = leader.appending
+    cancel(world, handler.slot)

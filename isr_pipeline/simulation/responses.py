@@ -87,7 +87,7 @@ def _free_sender(broker: Broker) -> Sender:
 def _send_end(world: World, broker: Broker, code: int) -> int:
     """When the response that starts to leave now has left."""
     end = world.now + service(broker, broker.send_us)
-    if code <= 0 or (broker.faults_on == 0 and broker.logs_until <= world.now):
+    if code <= 0 or (broker.faults_on == 0 and broker.appending == 0):
         return end
     request = request_at(world, code)
     if request.kind == RequestKind.FETCH and request.has_data:

@@ -294,6 +294,164 @@ class TestNetworkThread:
             Fact(event="isr_shrink", topic="hot", times=(1, 3)),
         )
 
+    @pytest.mark.parametrize("followers", [6, 12])
+    @pytest.mark.parametrize("threads", [2, 3, 5, 16])
+    @pytest.mark.parametrize("seed", [4, 5])
+    def test_those_of_one_thread(self, seed: int, threads: int, followers: int) -> None:
+        """Connections are dealt round robin: of those on the stuck thread, one has the cold log."""
+        least, more = divmod(followers + 1, threads)
+        replicas = {at: [1, 3 + at] for at in range(followers)}
+        one = played(
+            self.NAME,
+            "3.9",
+            f"seed={seed}",
+            f"num.network.threads={threads}",
+            "cluster.replication_listener=true",
+            f"cluster.brokers={list(range(1, 3 + followers))}",
+            f"topics[1].assignment={replicas}",
+        )
+        others = max(least - 1, 0), least - 1 + (more > 0)
+        hold(one, Fact(event="isr_shrink", topic="hot", times=others))
+
+    def test_a_slow_append_beside_it_drives_nobody_else_out(self) -> None:
+        """Seven of ten seconds pass between two appends of a second: their log is free."""
+        name = "28-append-stalls-on-a-leader"
+        slow = {**case(name).scenario["faults"][0], "append_ms": 1000, "partitions": ["hot-5"]}
+        both = [*case(self.NAME).scenario["faults"], {**slow, "duration_ms": 30_000}]
+        one = played(self.NAME, "3.9", f"faults={both}")
+        hold(one, Fact(event="isr_shrink", topic="hot", times=(1, 3)))
+
+
+class TestStalledAppend:
+    """Case 28: one append holds the log of ten producers, and as many handlers as there are."""
+
+    NAME, START_MS, PRODUCERS, TIMEOUT_MS = "28-append-stalls-on-a-leader", 20_000, 10, 30_000
+
+    def stalled(self, release: str, threads: int, stall_ms: int, *keys: str) -> Played:
+        """The case with a stall of another length.
+
+        No other client's requests gather meanwhile: followers would wait for them afterwards, too.
+        """
+        length = f"faults[0].append_ms={stall_ms}", f"faults[0].duration_ms={stall_ms}"
+        alone = "service.client_requests_per_s=0"
+        more = f"num.io.threads={threads}", "horizon_ms=110000", alone
+        return played(self.NAME, release, *length, *more, *keys)
+
+    @pytest.mark.parametrize("threads", [4, 8])
+    @pytest.mark.parametrize("stall_ms", [12_000, 24_000, 40_000])
+    def test_others_wait_as_long(self, stall_ms: int, threads: int) -> None:
+        """No handler is left; nobody leaves, since nothing is appended meanwhile."""
+        hold(
+            self.stalled("3.9", threads, stall_ms),
+            Fact(metric="produce_latency_acks_all_p99_ms", value=stall_ms, within=1500),
+            Fact(event="isr_shrink", times=0),
+        )
+
+    @pytest.mark.parametrize("threads", [12, 24])
+    @pytest.mark.parametrize("stall_ms", [12_000, 24_000])
+    def test_with_more_handlers_than_producers_nobody_waits(
+        self, stall_ms: int, threads: int
+    ) -> None:
+        """As long as no producer gives up and sends again."""
+        assert threads > self.PRODUCERS
+        assert stall_ms < self.TIMEOUT_MS
+        hold(
+            self.stalled("2.0", threads, stall_ms),
+            Fact(metric="produce_latency_acks_all_p99_ms", value=0, within=10),
+            Fact(event="isr_shrink", times=0),
+        )
+
+    @pytest.mark.parametrize("threads", [12, 16])
+    def test_who_sends_again_takes_another_handler(self, threads: int) -> None:
+        """After request.timeout.ms each producer has two."""
+        stall_ms = 40_000
+        assert self.PRODUCERS < threads < 2 * self.PRODUCERS
+        hold(
+            self.stalled("3.9", threads, stall_ms),
+            Fact(
+                metric="produce_latency_acks_all_p99_ms",
+                value=stall_ms - self.TIMEOUT_MS,
+                within=1500,
+            ),
+            Fact(event="isr_shrink", times=0),
+        )
+
+    @pytest.mark.parametrize("release", ["2.1", "2.3", "2.4"])
+    @pytest.mark.parametrize("stall_ms", [18_000, 32_000])
+    def test_to_2_4_the_tick_waits_for_the_stall(self, release: str, stall_ms: int) -> None:
+        """Then there are records that the follower has not asked for."""
+        end = self.START_MS + stall_ms
+        hold(
+            self.stalled(release, 8, stall_ms),
+            Fact(event="isr_shrink", topic="t", from_ms=end, until_ms=end + WAIT_MS, times=1),
+            Fact(event="isr_shrink", topic="t", times=1),
+        )
+
+    @pytest.mark.parametrize("release", ["2.5", "3.6", "3.9"])
+    def test_a_pause_within_it_changes_nothing(self, release: str) -> None:
+        """The disk goes on while the process stands still."""
+        stall = case(self.NAME).scenario["faults"][0]
+        pause = {"kind": "pause", "broker": 1, "start_ms": 26_000, "duration_ms": 3000}
+        hold(
+            self.stalled(release, 8, 25_000, f"faults={[stall, pause]}"),
+            Fact(metric="produce_latency_acks_all_p99_ms", value=24_500, within=1500),
+            Fact(event="isr_shrink", times=0),
+        )
+
+    @pytest.mark.parametrize("release", ["2.5", "3.6", "3.9"])
+    def test_a_pause_over_its_end_is_waited_for(self, release: str) -> None:
+        """Shorter than a session, and so that nobody is out of sync before its first fetch."""
+        stall = case(self.NAME).scenario["faults"][0]
+        pause = {"kind": "pause", "broker": 1, "start_ms": 42_000, "duration_ms": 5000}
+        hold(
+            self.stalled(release, 8, 25_000, f"faults={[stall, pause]}"),
+            Fact(metric="produce_latency_acks_all_p99_ms", value=26_500, within=1500),
+        )
+
+    @pytest.mark.parametrize("release", ["2.5", "3.6", "3.9"])
+    @pytest.mark.parametrize("killed_ms", [23_000, 36_000])
+    def test_who_dies_in_it_loses_nothing_acknowledged(self, release: str, killed_ms: int) -> None:
+        """Followers lead, and it is back as a follower although the disk stalls leaders still."""
+        stall = {**case(self.NAME).scenario["faults"][0], "duration_ms": 50_000}
+        crash = {"kind": "crash", "broker": 1, "start_ms": killed_ms, "restart_after_ms": 5000}
+        hold(
+            self.stalled(release, 8, 25_000, f"faults={[stall, crash]}"),
+            Fact(event="leader_elected", topic="t", leader=2, times=1),
+            Fact(event="leader_elected", topic="u", leader=3, times=1),
+            Fact(event="isr_expand", topic="t", until_ms=killed_ms + 30_000, times=1),
+            Fact(metric="records_lost", value=0),
+        )
+
+
+class TestSlowLeader:
+    """Case 34: a request waits for the appends of those before it."""
+
+    @pytest.mark.parametrize(
+        ("threads", "append_ms", "limit", "refuses"),
+        [(8, 2400, 10_000, True), (4, 600, 10_000, True), (16, 1200, 3000, True),
+         (24, 1200, 12_000, False), (16, 1200, 20_000, False)],
+    )  # fmt: skip
+    def test_a_clock_is_one_wait_old_or_two(
+        self, threads: int, append_ms: int, limit: int, refuses: bool
+    ) -> None:
+        """One wait above the limit leaves the leader alone, two below it nobody."""
+        partitions = 100
+        wait = (partitions - threads) / threads * append_ms
+        assert wait > limit if refuses else 2 * (wait + append_ms) < limit
+        one = played(
+            "34-slow-disk-under-a-leader",
+            "2.4",
+            "cluster.broker_service={}",
+            "faults[0].role=both",
+            f"faults[0].append_ms={append_ms}",
+            "faults[0].duration_ms=60000",
+            "horizon_ms=60000",
+            f"num.io.threads={threads}",
+            f"replica.lag.time.max.ms={limit}",
+        )
+        times = (partitions // 2, 2000) if refuses else 0
+        hold(one, Fact(event="under_min_isr_start", topic="s", times=times))
+
 
 class TestHandlersSaturated:
     """Case 30: each request waits for those of all connections."""
@@ -464,6 +622,15 @@ class TestOversizedBatch:
             Fact(event="isr_expand", times=0),
         )  # fmt: skip
 
+    @pytest.mark.parametrize(("record_bytes", "leave"), [(1_000_000, 0), (1_100_000, 1)])
+    @pytest.mark.parametrize("release", ["0.9", "0.10.0"])
+    def test_what_fits_into_a_fetch_is_replicated(
+        self, release: str, record_bytes: int, leave: int
+    ) -> None:
+        """A megabyte does, a tenth more does not."""
+        one = played(self.NAME, release, f"topics[0].produce[0].record_bytes={record_bytes}")
+        hold(one, Fact(event="isr_shrink", times=leave))
+
 
 class TestControlledShutdown:
     """Case 40: the last of the ISR is asked to stop while another is about to join."""
@@ -561,6 +728,24 @@ class TestTurns:
         sustained = partitions * 0.020 < 1.048576
         replicas = {partition: [1, 2] for partition in range(partitions)}
         one = played("48-fetches-take-turns", release, f"topics[0].assignment={replicas}")
+        hold(one, Fact(event="isr_shrink", times=0 if sustained else partitions))
+
+    @pytest.mark.parametrize(
+        ("partitions", "append_ms", "fetchers"),
+        [(30, 30, 1), (30, 40, 1), (60, 30, 2), (60, 40, 2), (12, 70, 1), (12, 100, 1)],
+    )
+    def test_other_disks_and_fetchers(self, partitions: int, append_ms: int, fetchers: int) -> None:
+        """Each fetcher thread has its own turn; an answer has room for all of it."""
+        sustained = partitions / fetchers * append_ms < 1048.576
+        replicas = {partition: [1, 2] for partition in range(partitions)}
+        one = played(
+            "48-fetches-take-turns",
+            "3.9",
+            f"topics[0].assignment={replicas}",
+            f"cluster.broker_service={ {2: {'append_us': 1000 * append_ms}} }",
+            f"num.replica.fetchers={fetchers}",
+            "replica.fetch.response.max.bytes=100000000",
+        )
         hold(one, Fact(event="isr_shrink", times=0 if sustained else partitions))
 
 

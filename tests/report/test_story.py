@@ -176,8 +176,16 @@ def told(fault: dict[str, Any]) -> list[str]:
     return told_faults(parse_scenario(scenario(faults=[fault]), "test"))
 
 
+def disk(kind: str) -> dict[str, Any]:
+    """A fault of a disk."""
+    return {"kind": kind, "start_ms": 10_000, **FAULTS[kind]}
+
+
 def test_variants_of_faults(approved: Approved) -> None:
-    """A link one way or both, lost or late; what a crash takes along, and whether it comes back."""
+    """A link one way or both, lost or late; what a crash takes along, and whether it comes back.
+
+    Whose reads, sends and appends are slow, and who waits with them.
+    """
     link = {"kind": "link", "from": 1, "to": 3, "start_ms": 34_000, "duration_ms": 5_000}
     crash = {"kind": "crash", "broker": 1, "start_ms": 30_000}
     faults = (
@@ -185,5 +193,8 @@ def test_variants_of_faults(approved: Approved) -> None:
         {**link, "latency_ms": 40},
         {**crash, "lost": "tail"},
         {**crash, "lost": "all", "restart_after_ms": 9_000},
+        *({**disk("read_stall"), "stage": stage} for stage in ("handler", "send")),
+        {**disk("slow_read"), "stage": "send"},
+        *({**disk("slow_append"), "role": role} for role in ("follower", "leader", "both")),
     )
     approved(line for fault in faults for line in told(fault))

@@ -490,7 +490,7 @@ def _locks(world: World, rules: Rules, seen: Array, _: World) -> bool:
             handler = broker.handlers[k]
             if handler.locked == replica:
                 readers += handler.state == HandlerState.FETCH
-                appending += handler.state == HandlerState.PRODUCE_DISK
+                appending += handler.state in (HandlerState.PRODUCE_DISK, HandlerState.PRODUCE_LOG)
                 writers += handler.state == HandlerState.EXPAND
         for k in range(world.request_count):
             request = world.requests[k]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -63,6 +64,58 @@ def ran(connections: int, **more: Any) -> Result:
 def left(found: Result, topic: str) -> int:
     """How many followers a topic's partition lost."""
     return sum(one["kind"] == "isr_shrink" and one["topic"] == topic for one in found.events)
+
+
+@cache
+def over_a_slow_dir(connections: int) -> Result:
+    """Two partitions on a log dir that takes half a second an append, and two on another.
+
+    As on the recorded brokers, whose disk wrote 2 MB/s and was offered 8. A fault's append takes as
+    long for a byte as for a megabyte. So here nobody appends little records to the slow dir, and
+    what gathers in half a second fits into a fetch.
+    """
+    pace = {"records_per_s": 80 / connections, "records_per_batch": 10, "record_bytes": 5000}
+    offered = [{**pace, "acks": 1}] * connections
+    assignment = {0: [1, 2, 3], 1: [1, 2, 3]}
+    healthy: list[dict[str, Any]] = [
+        {"records_per_s": 10, "records_per_batch": 1, "record_bytes": 25000, "acks": 1},
+        {"records_per_s": 5, "records_per_batch": 1, "record_bytes": 100, "acks": "all"},
+    ]
+    raw = made(connections).model_dump(mode="json", by_alias=True, exclude_unset=True)
+    raw["topics"] = [
+        {"name": "slow", "assignment": assignment, "produce": offered},
+        {"name": "quick", "assignment": assignment, "produce": healthy},
+    ]
+    raw["faults"][0]["partitions"] = ["slow-0", "slow-1"]
+    return run(parse_scenario(raw, "slow-dir"), events=True)
+
+
+class TestRecorded:
+    """A leader's disk of 2 MB/s, recorded over 1, 4 and 16 connections [R 2.4.1, 3.9.1, 4.3.1]."""
+
+    def test_one_connection_drives_nobody_out(self) -> None:
+        """Its next append comes when the log has been free."""
+        assert over_a_slow_dir(1).events == []
+
+    @pytest.mark.parametrize("connections", [4, 16])
+    def test_more_drive_all_out_after_six_to_twelve_seconds(self, connections: int) -> None:
+        """Both partitions of the slow dir have their leader alone then."""
+        shrinks = [
+            one
+            for one in over_a_slow_dir(connections).events
+            if one["kind"] == "isr_shrink" and one["topic"] == "slow"
+        ]
+        alone = [one["t_ms"] - BEGIN_MS for one in shrinks if one["isr"] == [1]]
+        assert len(alone) == 2
+        assert 5500 <= alone[0] <= alone[1] <= 12_500
+
+    @pytest.mark.parametrize("connections", [4, 16])
+    def test_and_of_partitions_on_the_healthy_dir(self, connections: int) -> None:
+        """Their followers ask for both in one request, and are back with the disk."""
+        events = over_a_slow_dir(connections).events
+        quick = [one for one in events if one["topic"] == "quick"]
+        assert {one["partition"] for one in quick if one["kind"] == "isr_shrink"} == {0, 1}
+        assert [one["isr"] for one in quick if one["t_ms"] > END_MS][-1] == [1, 2, 3]
 
 
 class TestFollowers:

@@ -114,9 +114,10 @@ class HandlerState(IntEnum):
     CLIENT = 8
     EXPAND = 9  # synchronous ISR write by a fetch
     SURGE = 10
-    PRODUCE_DISK = 11  # an append waits for the log, or for the disk
+    PRODUCE_DISK = 11  # an append is written
     RECORD_LOCK = 12  # a fetch's ISR check waits for an ISR write in progress
-    LOG_WAIT = 13  # a fetch that raises the high watermark waits for an append to the log
+    LOG_WAIT = 13  # a fetch that raises the high watermark waits for appends to the log
+    PRODUCE_LOG = 14  # so does an append
 
 
 class Phase(IntEnum):

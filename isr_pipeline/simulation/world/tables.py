@@ -241,7 +241,7 @@ class Broker(Row, lines=True):
     queue_tail: Loose
     queue_length: Cell  # requests in the queue, at most queued.max.requests
     faults_on: Cell  # flt: how many of its faults of disk and log are going on
-    logs_until: Until  # the latest `Replica.log_until` of its logs
+    appending: Cell  # appends to its logs that are written, or wait for the log
     waiting_answers: Cell  # for a network thread
     held_from: Cell  # number of the network thread that has held a request for longest
     turn: Cell  # network thread that the next client's answer waits for if none is free
@@ -383,8 +383,8 @@ class Replica(Leader, lines=True):
     fetch_state: State[FetchState]  # fol
     leader: Cell  # position of the leader as applied, -1 none
     readers: Cell  # reads and appends in progress that hold the partition lock
-    log_until: Until  # ldr: appends hold the log's own lock up to then, one after the other
-    appending: Cell  # ldr: how many do, or wait for it
+    log_until: Until  # ldr: the append that is written holds the log's own lock up to then
+    appending: Cell  # ldr: this one, and those that wait for the lock
     # flt: error met once at the next append (or response), -1 none
     injected_error: State[Error] = initial(-1)
     newest_epoch: Cell  # log: newest leader epoch in it
@@ -547,6 +547,8 @@ class Handler(Row):
     alarm_fired: Flag  # Solution 2's timer has fired for this read
     phase: State[Phase]  # what to do once the lock is free
     rule_time: Time  # fetch: of the record that waits to raise the high watermark
+    appends_before: Cell  # how many appends to the log it waits for
+    came_at: Time  # append: when it came to the log
     appended: Maybe[Replica]  # completion: row whose lock the append holds
 
 
