@@ -14,10 +14,11 @@ from tests.scenario import one_topic_scenario
 from tests.simulation.test_cycles import differences
 from tests.simulation.worlds import ACKS_1, fault
 
-SEEDS = 100
+SEEDS = 50
 SINCE_KAFKA_7152 = ["2.1-2.6", "3.7-3.9"]
-PAUSE = fault("pause", 10_000, broker=1, duration_ms=6_000)
-STALL = fault("read_stall", 10_000, broker=1, duration_ms=6_000, partitions=["t-0"], reads="visits")
+LAG_MS = 1_000
+PAUSE = fault("pause", 2_000, broker=1, duration_ms=1.5 * LAG_MS)
+STALL = fault("read_stall", 2_000, broker=1, duration_ms=1_900, partitions=["t-0"])
 
 
 def made(
@@ -25,7 +26,7 @@ def made(
     *faults: dict[str, Any],
     seed: int = 1,
     producers: int = 1,
-    horizon_ms: int = 20_000,
+    horizon_ms: int = 4_000,
 ) -> Scenario:
     """Broker 1 leads one partition; each producer writes to it on a connection of its own."""
     return one_topic_scenario(
@@ -36,7 +37,8 @@ def made(
         seed=seed,
         horizon_ms=horizon_ms,
         cluster={"release": release, "controller": "zookeeper"},
-        config={"replica.lag.time.max.ms": 4_000, "zookeeper.session.timeout.ms": 60_000},
+        config={"replica.lag.time.max.ms": LAG_MS},
+        service={"client_requests_per_s": 200},
         faults=list(faults),
     )
 
@@ -50,6 +52,11 @@ def taken_out(release: str, *, producers: int = 1) -> list[frozenset[int]]:
         isrs = [one["isr"] for one in events if one["kind"] == "isr_shrink"]
         found.append(frozenset({2, 3}.difference(isrs[-1])) if isrs else frozenset())
     return found
+
+
+def share(found: list[frozenset[int]]) -> float:
+    """Of how many seeds somebody is taken out."""
+    return sum(map(bool, found)) / len(found)
 
 
 def end_of(release: str, trouble: dict[str, Any], kernel_seed: int) -> World:
@@ -66,12 +73,12 @@ class TestOrder:
     @pytest.mark.parametrize("release", SINCE_KAFKA_7152)
     def test_three_of_four_lose_a_follower(self, release: str) -> None:
         """Brokers did in 3 of 3 recordings with one producer: a record came before the tick."""
-        assert 65 <= sum(map(bool, taken_out(release))) <= 80
+        assert 0.65 <= share(taken_out(release)) <= 0.85
 
     @pytest.mark.parametrize("release", SINCE_KAFKA_7152)
     def test_more_connections_bring_a_record_earlier(self, release: str) -> None:
         """Brokers did in 8 of 10 recordings with two producers."""
-        assert 80 <= sum(map(bool, taken_out(release, producers=2))) <= 92
+        assert 0.75 <= share(taken_out(release, producers=2)) <= 0.95
 
     @pytest.mark.parametrize("release", SINCE_KAFKA_7152)
     def test_either_follower_may_be_kept(self, release: str) -> None:
@@ -94,7 +101,9 @@ class TestDraws:
     """Only who wakes from a pause draws."""
 
     @pytest.mark.parametrize("release", SINCE_KAFKA_7152)
-    @pytest.mark.parametrize(("trouble", "draws"), [(PAUSE, True), (STALL, False)])
+    @pytest.mark.parametrize(
+        ("trouble", "draws"), [(PAUSE, True), (STALL, False)], ids=["pause", "stall"]
+    )
     def test_nothing_is_drawn_without_a_pause(
         self, release: str, trouble: dict[str, Any], draws: bool
     ) -> None:
