@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from isr_pipeline.base.home import REPOSITORY
+from isr_pipeline.conformance import load
 from isr_pipeline.conformance.comparison import NUMBERS, ComparedCase, Report, compare_all
 from isr_pipeline.conformance.conform import yes_no
 from isr_pipeline.conformance.guesses import measures
@@ -21,7 +23,7 @@ PAGES = (
 )
 END = "<!-- conformance:end -->"
 BLOCK = re.compile(
-    rf"(<!-- conformance:(?P<part>figures|timeline|counts) -->\n).*?({END})", re.DOTALL
+    rf"(<!-- conformance:(?P<part>figures|timeline|counts|load) -->\n).*?({END})", re.DOTALL
 )
 
 
@@ -31,6 +33,7 @@ def filled(text: str, report: Report, observations: list[Observation]) -> str:
         "figures": figures(report, observations),
         "timeline": timeline(report),
         "counts": counts(report),
+        "load": by_load(),
     }
     return BLOCK.sub(lambda found: f"{found[1]}{parts[found['part']]}{found[3]}", text)
 
@@ -57,6 +60,14 @@ def counts(report: Report) -> str:
     """A line for each experiment and release that is compared in numbers."""
     heads = ("experiment", "release", "in the observed range", "in that range widened", *NUMBERS)
     return _table(heads, map(_numbers, report.counts))
+
+
+@cache
+def by_load() -> str:
+    """Followers over disks of known speed."""
+    found = load.compare()
+    together = _table(load.FIGURES, load.figures(found))
+    return f"{together}\n{_table(load.HEADS, load.by_experiment(found))}"
 
 
 def _times(case: ComparedCase) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.progress import Progress
+from isr_pipeline.conformance import load
 from isr_pipeline.conformance.comparison import NUMBERS, Report, compare_all
 from isr_pipeline.conformance.guesses import Measure, measures
 from isr_pipeline.conformance.observations import (
@@ -64,6 +65,20 @@ def _figures(found: list[Measure]) -> Table:
     for one in found:
         table.add_row(one.name, one.bar, one.simulated, one.constant, one.late)
     return table
+
+
+def _tables_of_load(found: list[load.Followed]) -> list[Table]:
+    """Who leaves by load: by experiment, and all together."""
+    tables = []
+    for heads, rows in (
+        (load.HEADS, load.by_experiment(found)),
+        (load.FIGURES, load.figures(found)),
+    ):
+        table = Table(*heads)
+        for row in rows:
+            table.add_row(*row)
+        tables.append(table)
+    return tables
 
 
 def _record_agreement(report: Report, observations: list[Observation]) -> None:
@@ -124,17 +139,25 @@ def conform(
     with Progress("repetitions compared", len(observations)) as progress:
         report = compare_all(observations, progress.step)
     found = measures(report, observations)
-    told = json.dumps({**report.as_json(), "measures": list(map(asdict, found))}, indent=1)
+    loaded = [] if path else load.compare()
+    told = report.as_json() | {"measures": list(map(asdict, found))}
+    if loaded:
+        told |= {
+            "load": [dict(zip(load.HEADS, row, strict=True)) for row in load.by_experiment(loaded)]
+        }
+    text = json.dumps(told, indent=1)
     if json_out == "-":
-        print(told)  # noqa: T201 - the command's output
+        print(text)  # noqa: T201 - the command's output
         return 0
     if json_out is not None:
         try:
-            Path(json_out).write_text(told + "\n")
+            Path(json_out).write_text(text + "\n")
         except OSError as error:
             raise InputError("--json", "", error.strerror, "a file that can be written") from None
     if record:
         _record_agreement(report, observations)
     console.print(_table(report))
     console.print(_figures(found))
+    for table in _tables_of_load(loaded) if loaded else ():
+        console.print(table)
     return 0

@@ -41,7 +41,6 @@ from isr_pipeline.scenarios.model import (
     TOPIC_KEYS,
     TOPICS,
     Cluster,
-    ProduceStream,
     Rules,
     Scenario,
     Service,
@@ -49,6 +48,7 @@ from isr_pipeline.scenarios.model import (
     apply,
     parse_scenario,
 )
+from isr_pipeline.scenarios.streams import ProduceStream
 
 PROPOSALS = ("follower.fetch.pending.reads.insync.enable", "follower.fetch.process.time.max.ms")
 """Keys of proposals, which no released broker takes."""

@@ -56,6 +56,10 @@ def _what(fault: FaultBase) -> str:
                 "both": "; where it leads, its followers wait for it",
             }[fault.role]
             return f"an append of {whose} {fault.broker} {took}{waits}"
+        case kinds.SlowDisk():
+            part = f"{fault.write_factor:.0%} of its speed" if fault.write_factor else "nothing"
+            where = "" if fault.log_dir is None else f" under log dir {fault.log_dir}"
+            return f"the disk of broker {fault.broker}{where} writes {part}"
         case kinds.Pause():
             return f"the process of broker {fault.broker} stands still"
         case kinds.Cpu():

@@ -25,7 +25,7 @@ CONNECTIONS_MAX = 20_000
 """Of a surge: a broker's queue has room for a request of each."""
 
 
-def _or_null(check: Check, allowed: str = "") -> Check:
+def or_null(check: Check, allowed: str = "") -> Check:
     """Null, or what ``check`` reads."""
 
     def read(value: object) -> object:
@@ -50,8 +50,8 @@ POSITIVE = number(0, RATE_MAX, "a number > 0 (below 1e9)", low_open=True)
 PARTITION = whole(0, INT_MAX, "the number of a partition of the topic")
 COUNT = whole(1, COUNT_MAX)
 CONNECTIONS = whole(1, CONNECTIONS_MAX)
-MS_OR_NEVER = _or_null(MS, "milliseconds >= 0 (below 2^50 microseconds), or null (never)")
-RETRY_OR_NEVER = _or_null(RETRY, "milliseconds >= 1 (below 2^50 microseconds), or null (never)")
+MS_OR_NEVER = or_null(MS, "milliseconds >= 0 (below 2^50 microseconds), or null (never)")
+RETRY_OR_NEVER = or_null(RETRY, "milliseconds >= 1 (below 2^50 microseconds), or null (never)")
 TOPIC = text(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}", "a topic name (letters, digits, . _ -)")
 
 Ms = Annotated[float, MS]
@@ -211,6 +211,22 @@ class SlowAppend(Window):
     partitions: TopicPartitions = "all"
 
 
+class SlowDisk(Window):
+    """A disk of known speed has a part of it.
+
+    Attributes:
+        log_dir: under which log dir; null: all of the broker's.
+        write_factor: 0 stands still.
+    """
+
+    kind: Literal["slow_disk"]
+    broker: Broker
+    log_dir: Annotated[
+        int | None, or_null(whole(0, INT_MAX, "the 0-based number of a log dir"))
+    ] = None
+    write_factor: Annotated[float, number(0, 1, "a number 0..1")] = 1.0
+
+
 class Pause(Window):
     """The process stops (a GC pause, SIGSTOP); its clock goes on."""
 
@@ -287,10 +303,10 @@ class Death(FaultBase):
     flush_ms: Annotated[float, RETRY] = 30_000
     reformatted: Bool = True
     recovery_bytes: Annotated[int, whole(0, BYTES_MAX)] = 0
-    recovery_bytes_per_s: Annotated[float | None, _or_null(BYTES_PER_S)] = None
-    broker: Annotated[int | None, _or_null(BROKER)]
-    rack: Annotated[str | None, _or_null(RACK)] = None
-    power_domain: Annotated[tuple[int, ...] | None, _or_null(POWER_DOMAIN)] = None
+    recovery_bytes_per_s: Annotated[float | None, or_null(BYTES_PER_S)] = None
+    broker: Annotated[int | None, or_null(BROKER)]
+    rack: Annotated[str | None, or_null(RACK)] = None
+    power_domain: Annotated[tuple[int, ...] | None, or_null(POWER_DOMAIN)] = None
 
     def amiss(self, log_dirs: int) -> Amiss | None:
         """It says who dies."""
@@ -322,7 +338,7 @@ class Crash(Death):
     """
 
     kind: Literal["crash"]
-    broker: Annotated[int | None, _or_null(BROKER)] = None
+    broker: Annotated[int | None, or_null(BROKER)] = None
 
     def single(self, racks: Mapping[int, str], horizon_ms: float) -> tuple[FaultBase, ...]:
         """One crash for each broker that dies."""
@@ -423,7 +439,7 @@ class ControllerOutage(Window):
     """
 
     kind: Literal["controller_outage"]
-    broker: Annotated[int | None, _or_null(BROKER)] = None
+    broker: Annotated[int | None, or_null(BROKER)] = None
     connections: Connections = "close"
     sessions: Annotated[Literal["fresh", "resumed"], one_of("fresh", "resumed")] = "fresh"
 
@@ -520,6 +536,7 @@ Fault = Annotated[
     ReadStall
     | SlowRead
     | SlowAppend
+    | SlowDisk
     | Pause
     | Cpu
     | Link

@@ -13,7 +13,7 @@ import copy
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -57,8 +57,6 @@ from isr_pipeline.scenarios.faults import (
     MS,
     PARTITION,
     RACK,
-    RATE,
-    Count,
     Death,
     Fault,
     Ms,
@@ -71,8 +69,10 @@ from isr_pipeline.scenarios.faults import (
 from isr_pipeline.scenarios.faults import (
     Topic as TopicName,
 )
+from isr_pipeline.scenarios.hardware import Hardware
 from isr_pipeline.scenarios.racks import RackRoundTrip
 from isr_pipeline.scenarios.rule_set_files import RELEASE
+from isr_pipeline.scenarios.streams import ProduceStream
 
 KafkaValue = int | float | bool | str
 
@@ -84,51 +84,6 @@ WARMUP_MS = 5000
 
 ALTER_PARTITION_MS = {"kraft": 30, "zookeeper": 8}
 """Decision to the leader's commit: 25 of KRaft's 30 is controller.quorum.append.linger.ms."""
-
-
-_RATES = map_of(PARTITION, RATE, "a mapping of partition to records_per_s", empty=True)
-
-
-def _rates(value: Any) -> tuple[tuple[int, float], ...]:
-    """Read rates by partition; from a line of JSON they come as pairs."""
-    if isinstance(value, (list, tuple)) and all(
-        isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in value
-    ):
-        value = {str(partition): rate for partition, rate in value}
-    return tuple(_RATES.read(value).items())
-
-
-class ProduceStream(Strict):
-    """One connection per partition that sends at a fixed rate."""
-
-    records_per_s: Rate = Field(default=200, description="Records a second of each partition.")
-    records_per_batch: Count = Field(default=10, description="Records of one produce request.")
-    record_bytes: Count = Field(default=500, description="Size of a record.")
-    acks: Annotated[Literal[1, "all"], one_of(1, "all")] = Field(
-        default=1,
-        description="What the producer waits for; with all, a request is out until the high "
-        "watermark passes it.",
-    )
-    partitions: Annotated[tuple[int, ...] | None, list_of(PARTITION)] = Field(
-        default=None, description="Numbers of the topic's partitions; absent: all of them."
-    )
-    partition_rates: Annotated[
-        tuple[tuple[int, float], ...], Check("a mapping of partition to records_per_s", _rates)
-    ] = Field(default=(), description="Records a second of partitions that have another rate.")
-    start_ms: Ms = Field(default=0, description="The first batch is sent no earlier.")
-    duration_ms: Annotated[float | None, MS] = Field(
-        default=None, description="How long it sends; absent: until the horizon."
-    )
-
-    def rates(self) -> dict[int, float]:
-        """Give the rates of partitions that have one of their own."""
-        return dict(self.partition_rates)
-
-    def at(self, records_per_s: float) -> ProduceStream:
-        """Give the stream of a partition with this rate."""
-        if records_per_s == self.records_per_s:
-            return self
-        return self.model_copy(update={"records_per_s": records_per_s})
 
 
 TOPIC_KEYS = ("min.insync.replicas", "unclean.leader.election.enable")
@@ -260,6 +215,7 @@ class Cluster(Strict):
         racks: broker -> its rack.
         rack_rtt_ms: round trips between racks, and within one; other pairs take
             ``service.network_rtt_ms``.
+        hardware: of every broker's machine; ``broker_hardware``: broker -> what its own has else.
         replication_listener: followers' fetches have a listener, and so network threads, of their
             own.
         isr_expiration_phase_ms: broker -> time of its first tick; hashed from the seed if absent.
@@ -283,6 +239,10 @@ class Cluster(Strict):
         dict[int, str], map_of(BROKER, RACK, "a mapping of broker to its rack", empty=True)
     ] = Field(default={})
     rack_rtt_ms: tuple[RackRoundTrip, ...] = ()
+    hardware: Hardware = Field(default=Hardware(), description="Of every broker's machine.")
+    broker_hardware: dict[int, Hardware] = Field(
+        default={}, description="broker -> what its own machine has else"
+    )
     replication_listener: Annotated[bool, BOOLEAN] = Field(
         default=False,
         description="Followers fetch over a listener of their own (inter.broker.listener.name), "
@@ -317,6 +277,11 @@ class Cluster(Strict):
         """How many log dirs a broker has."""
         named = self.log_dirs.get(broker)
         return len(named) if named else self.log_dirs_per_broker
+
+    def hardware_of(self, broker: int) -> Hardware:
+        """What a broker's machine has."""
+        own = self.broker_hardware.get(broker)
+        return self.hardware.with_own(own) if own else self.hardware
 
 
 class Rules(Strict):

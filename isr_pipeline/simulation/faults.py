@@ -36,6 +36,7 @@ from isr_pipeline.simulation.controller import (
     publish,
     publish_all_to,
 )
+from isr_pipeline.simulation.disk import disk_of, drain
 from isr_pipeline.simulation.eligible import note_eligible
 from isr_pipeline.simulation.follower import (
     clear_follower,
@@ -44,6 +45,7 @@ from isr_pipeline.simulation.follower import (
     reap_idle_threads,
     stop_leading,
 )
+from isr_pipeline.simulation.handlers import look_at_disk
 from isr_pipeline.simulation.leader import append_records, notice_bad_dir
 from isr_pipeline.simulation.measures import count_dead, emit, rearm, refresh, touch
 from isr_pipeline.simulation.network import MILLION, link, names, rack_distance
@@ -57,7 +59,7 @@ from isr_pipeline.simulation.recovery import (
     recovery_time,
     supervised,
 )
-from isr_pipeline.simulation.responses import silence
+from isr_pipeline.simulation.responses import look_at_disks, silence
 from isr_pipeline.simulation.sessions import (
     close_session,
     controller_back,
@@ -564,6 +566,36 @@ def _outage(world: World, rules: Rules, fault: Fault, begins: bool) -> None:
 
 
 @compiled
+def _disk_changes(world: World, fault: Fault) -> None:
+    """Disks of a broker have the speed that all faults of now leave them; who waits looks again."""
+    broker = fault.broker
+    for log_dir in range(LOG_DIRS_MAX):
+        if fault.log_dir in (-1, log_dir):
+            disk = disk_of(broker, log_dir)
+            drain(world, disk)
+            disk.write_factor = MILLION
+            for i in range(world.fault_count):
+                other = world.faults[i]
+                if (
+                    other.kind == FaultKind.SLOW_DISK
+                    and other.state == FaultState.RUNNING
+                    and other.broker == broker
+                    and other.log_dir in (-1, log_dir)
+                ):
+                    disk.write_factor = min(disk.write_factor, other.value)
+    handler = broker.handlers
+    for _ in range(broker.io_threads):
+        if handler.state == HandlerState.PRODUCE_DISK:
+            look_at_disk(world, handler)
+        handler = handler[1]
+    for i in range(broker.thread_count):
+        thread = broker.threads[i].thread
+        if thread.state == ThreadState.APPENDING and thread.holds_back:
+            schedule(world, thread.slot, world.now)
+    look_at_disks(world, broker)
+
+
+@compiled
 def _window(world: World, rules: Rules, fault: Fault, begins: bool) -> None:
     """A window opens or closes."""
     kind = fault.kind
@@ -581,7 +613,15 @@ def _window(world: World, rules: Rules, fault: Fault, begins: bool) -> None:
         _outage(world, rules, fault, begins)
     elif kind in (FaultKind.READ_STALL, FaultKind.SLOW_READ, FaultKind.SLOW_APPEND):
         fault.broker.faults_on += 1 if begins else -1
-    if kind in (FaultKind.PAUSE, FaultKind.CPU, FaultKind.LINK, FaultKind.SLOW_APPEND):
+    elif kind == FaultKind.SLOW_DISK:
+        _disk_changes(world, fault)
+    if kind in (
+        FaultKind.PAUSE,
+        FaultKind.CPU,
+        FaultKind.LINK,
+        FaultKind.SLOW_APPEND,
+        FaultKind.SLOW_DISK,
+    ):
         _rearm_all(world)
 
 

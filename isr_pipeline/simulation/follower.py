@@ -13,13 +13,14 @@ from isr_pipeline.kafka.replica import create, reset, resets_records
 from isr_pipeline.kafka.rows import nothing_like
 from isr_pipeline.kafka.shutdown import stops_fetching
 from isr_pipeline.simulation.controller import note_applied
+from isr_pipeline.simulation.disk import begin_write, disk_of, is_limited, written_at
 from isr_pipeline.simulation.leader import (
     answer_produces,
     leads_officially,
     notice_bad_dir,
     raise_hw,
 )
-from isr_pipeline.simulation.log import add_epoch, copy_epochs, cut_log, lose_from
+from isr_pipeline.simulation.log import add_epoch, copy_epochs, cut_log, data_end, lose_from
 from isr_pipeline.simulation.measures import (
     count_dead,
     count_failed,
@@ -57,6 +58,7 @@ from isr_pipeline.simulation.world.tables import (
     INJECTED_ONCE,
     REQUESTS_PER_THREAD,
     Broker,
+    Disk,
     Entry,
     Fetched,
     FetcherThread,
@@ -437,7 +439,9 @@ def append_steps(world: World, thread: FetcherThread) -> None:
                 thread.append_place = i
                 thread.holds_back = 1
                 wait = append_us(world, thread.follower, partition, Appends.OF_FOLLOWERS)
-                schedule(world, thread.slot, world.now + wait)
+                thread.append_until = world.now + wait
+                _begin_to_write(world, thread, entry, fetched.follower)
+                schedule(world, thread.slot, _append_ends(world, thread))
                 return
         elif fetched.answered_high_watermark != entry.high_watermark or not validated:
             if entry.offset >= 0 and (validated or expects(thread, i, entry)):
@@ -446,6 +450,30 @@ def append_steps(world: World, thread: FetcherThread) -> None:
     thread.append_place = n
     thread.holds_back = 0
     fetch_next(world, thread)
+
+
+@compiled
+def _appending_to(thread: FetcherThread) -> Disk:
+    """The disk of the log that the thread appends to."""
+    return disk_of(thread.follower, thread.fetched[thread.append_place].follower.log_dir)
+
+
+@compiled
+def _begin_to_write(world: World, thread: FetcherThread, entry: Entry, follower: Replica) -> None:
+    """The records of an entry go to the follower's disk."""
+    disk = disk_of(thread.follower, follower.log_dir)
+    if is_limited(disk):
+        _, size = data_end(follower.partition, entry.offset, entry.end, INF)
+        thread.disk_target = begin_write(world, disk, size)
+
+
+@compiled
+def _append_ends(world: World, thread: FetcherThread) -> int:
+    """When the append is over that the thread is at."""
+    disk = _appending_to(thread)
+    if not is_limited(disk):
+        return thread.append_until
+    return max(thread.append_until, written_at(world, disk, thread.disk_target))
 
 
 @compiled
@@ -491,7 +519,12 @@ def thread_fires(world: World, rules: Rules, thread: FetcherThread) -> None:
     state = thread.state
     if state == ThreadState.APPENDING:
         if thread.holds_back:
+            end = _append_ends(world, thread)
+            if end > world.now:
+                schedule(world, thread.slot, end)
+                return
             thread.holds_back = 0
+            thread.disk_target = 0
             if _append_one(world, rules, thread):
                 return
             thread.append_place = place_behind(thread, thread.append_place)

@@ -138,12 +138,12 @@ def come_to_log(world: World, handler: Handler, leader: Replica) -> bool:
 
 
 @compiled
-def begin_write(world: World, handler: Handler, leader: Replica, append_us: int) -> None:
-    """An append that has the log's lock is written; its hold of the partition's is listed."""
+def write_until(world: World, handler: Handler, leader: Replica, end: int) -> None:
+    """An append that has the log's lock is written by then; the partition's lock is listed."""
     handler.state = HandlerState.PRODUCE_DISK
-    leader.log_until = world.now + append_us
-    _list_read(world, leader, handler.came_at, leader.log_until)
-    schedule(world, handler.slot, leader.log_until)
+    leader.log_until = end
+    _list_read(world, leader, handler.came_at, end)
+    schedule(world, handler.slot, end)
 
 
 @compiled

@@ -25,7 +25,7 @@ from isr_pipeline.simulation.pending_reads import forget_pending
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.queue import cancel, due, retire, schedule
 from isr_pipeline.simulation.world.states import Caller, Reads, RequestKind, RequestState
-from isr_pipeline.simulation.world.tables import Broker, Request, Sender, World, request_at
+from isr_pipeline.simulation.world.tables import INF, Broker, Request, Sender, World, request_at
 
 
 @compiled
@@ -233,6 +233,22 @@ def sender_fires(world: World, sender: Sender) -> None:
             schedule(world, slot, min(due(world, slot), world.now + 2 * world.half_rtt_us))
     retire(world, sender.slot)
     _go_on(world, broker, sender)
+
+
+@compiled
+def look_at_disks(world: World, broker: Broker) -> None:
+    """Answers that wait for a disk take what it takes now; so do the requests behind them."""
+    sender = broker.senders
+    for _ in range(broker.sender_count):
+        if sender.code != Caller.NONE and sender.blocked_until > world.now:
+            sender.blocked_until = _send_end(world, broker, sender.code)
+            schedule(world, sender.slot, sender.blocked_until)
+        sender = sender[1]
+    for number in range(world.request_count):
+        request = world.requests[number]
+        if request.state == RequestState.TO_BROKER and request.broker == broker:
+            if due(world, request.slot) == INF:
+                schedule(world, request.slot, world.now)
 
 
 @compiled

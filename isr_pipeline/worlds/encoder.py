@@ -23,7 +23,14 @@ from isr_pipeline.simulation.world import tables
 from isr_pipeline.simulation.world.columns import Table, header_of, numbers_of, table_of
 from isr_pipeline.simulation.world.start import begin_world
 from isr_pipeline.simulation.world.states import Slot, Standing
-from isr_pipeline.simulation.world.tables import INF, Batch, Event, MetadataRecord, Queued
+from isr_pipeline.simulation.world.tables import (
+    INF,
+    LOG_DIRS_MAX,
+    Batch,
+    Event,
+    MetadataRecord,
+    Queued,
+)
 from isr_pipeline.worlds.choices import choices_for, first_flags, flags_of
 from isr_pipeline.worlds.entities import begins_of, entities_of
 from isr_pipeline.worlds.fault_rows import ENCODINGS
@@ -190,6 +197,7 @@ class Layout:
         self.world.period_us = self.period_us
         self._logs()
         self._connections()
+        self._disks()
         self._faults()
         self.ticks = draws(scenario.seed, "isr-expiration", entities.broker_names)
         self.heartbeats = draws(scenario.seed, "heartbeat", entities.broker_names)
@@ -300,6 +308,18 @@ class Layout:
         first = begins_of(net * listeners) + (listeners - 1) * net
         numbers = first[ends[:, 1]] + turns % net[ends[:, 1]]
         threads["sender"] = self.template.senders_at(numbers)
+
+    def _disks(self) -> None:
+        """Disks under the brokers' log dirs."""
+        cluster = self.s.cluster
+        machines = [cluster.hardware_of(broker) for broker in self.entities.brokers]
+        rates = [one.disk_write_bytes_per_s or 0 for one in machines]
+        dirty = [one.dirty_bytes_max for one in machines]
+        table_of(self.w, "disks").put(
+            slice(None),
+            write_bytes_per_s=np.repeat(rates, LOG_DIRS_MAX),
+            dirty_bytes_max=np.repeat(dirty, LOG_DIRS_MAX),
+        )
 
     def _logs(self) -> None:
         """Where logs end that are not empty: followers that bootstrap have a way to go."""
@@ -502,6 +522,7 @@ def prepare(
         (cluster.isr_expiration_phase_ms, cluster.broker_settings, cluster.broker_service),
         (cluster.racks, cluster.rack_rtt_ms) if cluster.rack_rtt_ms else (),
         cluster.replication_listener,
+        (cluster.hardware, tuple(cluster.broker_hardware.items())),
         scenario.faults,
     )
     keys = {

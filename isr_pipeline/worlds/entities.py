@@ -19,7 +19,8 @@ from isr_pipeline.worlds.memory import Memory
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from isr_pipeline.scenarios.model import Cluster, ProduceStream, Scenario, Topic
+    from isr_pipeline.scenarios.model import Cluster, Scenario, Topic
+    from isr_pipeline.scenarios.streams import ProduceStream
 
 Array = npt.NDArray[np.int64]
 

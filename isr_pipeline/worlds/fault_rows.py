@@ -101,6 +101,11 @@ def _slow_append(row: Fault, fault: Any, _: Entities) -> None:
         row.touches = 0  # the followers are healthy
 
 
+def _slow_disk(row: Fault, fault: Any, _: Entities) -> None:
+    row.log_dir = -1 if fault.log_dir is None else fault.log_dir
+    row.value = round(fault.write_factor * MILLION)
+
+
 def _factor(row: Fault, fault: Any, _: Entities) -> None:
     row.value = round(fault.factor * MILLION)
 
@@ -194,6 +199,7 @@ ENCODINGS: dict[str, Encoding] = {
     "read_stall": Encoding(FaultKind.READ_STALL, values=_read_stall, on_disk=True),
     "slow_read": Encoding(FaultKind.SLOW_READ, values=_slow_read, on_disk=True),
     "slow_append": Encoding(FaultKind.SLOW_APPEND, Touch.APPEND, values=_slow_append, on_disk=True),
+    "slow_disk": Encoding(FaultKind.SLOW_DISK, Touch.APPEND, values=_slow_disk),
     "pause": Encoding(FaultKind.PAUSE, Touch.PROCESS),
     "cpu": Encoding(FaultKind.CPU, Touch.PROCESS, values=_factor),
     "link": Encoding(FaultKind.LINK, Touch.LINK, values=_link),

@@ -20,6 +20,7 @@ from isr_pipeline.simulation.world.tables import (
     EPOCHS_MAX,
     INF,
     KIND_BITS,
+    LOG_DIRS_MAX,
     MAX_RF,
     REQUESTS_PER_STREAM,
     REQUESTS_PER_THREAD,
@@ -31,10 +32,9 @@ from isr_pipeline.worlds.entities import begins_of, walk_order
 from isr_pipeline.worlds.memory import Memory
 
 if TYPE_CHECKING:
-    from isr_pipeline.scenarios.model import ProduceStream
+    from isr_pipeline.scenarios.streams import ProduceStream
     from isr_pipeline.worlds.size import Shape
 
-REQUEST_BYTES_MAX = 1 << 20
 AHEAD_CELLS = 1 << 19
 """Cells of a world from which on it is larger than a core's own caches."""
 
@@ -150,6 +150,7 @@ class Template:
             threads=self._at("threads_by_broker", begins_of(own)),
             thread_count=own,
             log_dirs_working=self.entities.log_dirs,
+            disks=self._at("disks", numbers * LOG_DIRS_MAX),
             reports=self._at("reports", numbers * len(brokers)),
             tick_slot=self._slots(Slot.TICK, brokers.places),
             session_slot=self._slots(Slot.SESSION, brokers.places),
@@ -159,6 +160,7 @@ class Template:
             client_slot=self._slots(Slot.CLIENT, brokers.places),
             surge_slot=self._slots(Slot.SURGE, brokers.places),
         )
+        table_of(self.w, "disks").begin()
         handlers, senders = table_of(self.w, "handlers"), table_of(self.w, "senders")
         handlers.begin(
             broker=np.repeat(brokers.places, io), slot=self._slots(Slot.HANDLER, handlers.places)
@@ -344,4 +346,4 @@ def period_ns(stream: ProduceStream) -> int:
 def _most_records(stream: ProduceStream) -> int:
     """How many records a request of a stream holds at most: whole batches, one in any case."""
     batch = stream.records_per_batch
-    return max(batch, REQUEST_BYTES_MAX // stream.record_bytes // batch * batch)
+    return max(batch, stream.request_bytes // stream.record_bytes // batch * batch)

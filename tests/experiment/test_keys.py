@@ -27,13 +27,13 @@ from isr_pipeline.experiment.keys import (
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
 from isr_pipeline.kafka.releases import RELEASES
 from isr_pipeline.scenarios.model import (
-    ProduceStream,
     Rules,
     Service,
     apply,
     check_overrides,
     parse_scenario,
 )
+from isr_pipeline.scenarios.streams import ProduceStream
 from tests.approved import Approved
 from tests.saying import refused
 

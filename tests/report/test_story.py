@@ -140,6 +140,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     "read_stall": {"broker": 1, "duration_ms": 5_000},
     "slow_read": {"broker": 1, "duration_ms": 5_000, "read_ms": 40},
     "slow_append": {"broker": 2, "duration_ms": 5_000, "append_ms": 40},
+    "slow_disk": {"broker": 2, "duration_ms": 5_000, "write_factor": 0.25},
     "pause": {"broker": 1, "duration_ms": 5_000},
     "cpu": {"broker": 1, "duration_ms": 5_000, "factor": 4},
     "link": {"from": 1, "to": "controller", "duration_ms": 5_000, "drop": True},

@@ -144,7 +144,7 @@ class _Faults:
 
     def one(self) -> dict[str, Any] | None:
         """Draw a fault; None if the kind needs what this cluster has not."""
-        kind = self.source.of(KINDS)
+        kind = self.source.of([one for one in KINDS if one != "slow_disk"])  # drawn with disks
         fault = {"kind": kind, "start_ms": self.source.whole(0, self.scenario["horizon_ms"])}
         more = getattr(self, kind)(fault)
         return None if more is None else {**fault, **more}
@@ -192,6 +192,10 @@ class _Faults:
             "role": self.source.of(("follower", "leader", "both")),
         }
         return {**self._window(fault), **on, **self._hosted(on["broker"]), **value}
+
+    def slow_disk(self, fault: dict[str, Any]) -> dict[str, Any]:
+        part = {"write_factor": self.source.of((0.1, 0, 0.5))}
+        return {**self._window(fault), **self._broker(), **part}
 
     def pause(self, fault: dict[str, Any]) -> dict[str, Any]:
         return {**self._window(fault), **self._broker()}
@@ -329,6 +333,9 @@ def raw_scenario(
             "client_requests_per_s": source.of((0, 10, 50)),
         },
     }
+    if source.whole(0, 3) == 3:
+        rate, dirty = source.of((20_000, 5_000, 200_000)), source.of((1, 30_000))
+        scenario["cluster"]["hardware"] = {"disk_write_bytes_per_s": rate, "dirty_bytes": dirty}
     scenario["topics"] = [
         _topic(source, name, brokers, horizon_ms) for name in ("a", "b")[: source.whole(1, 2)]
     ]

@@ -14,6 +14,7 @@ from isr_pipeline.kafka.rows import TABLES, Array, Row, Several
 from isr_pipeline.simulation.world.tables import (
     EPOCHS_MAX,
     LOCKED_MAX,
+    LOG_DIRS_MAX,
     REQUESTS_PER_THREAD,
     World,
 )
@@ -116,6 +117,7 @@ ROWS: Final[dict[str, Callable[[World], int]]] = {
     "streams": lambda world: world.stream_count,
     "handlers": lambda world: world.handler_count,
     "senders": lambda world: world.sender_count,
+    "disks": lambda world: world.broker_count * LOG_DIRS_MAX,
     "faults": lambda world: world.fault_count,
     "touched": lambda world: world.fault_count * world.partition_count,
     "links": lambda world: (world.broker_count + 1) ** 2,

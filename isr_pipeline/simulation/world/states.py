@@ -312,3 +312,4 @@ class FaultKind(IntEnum):
     STOP_REPLICA = 15
     PREFERRED_LEADER = 16
     BOOTSTRAP = 17
+    SLOW_DISK = 18

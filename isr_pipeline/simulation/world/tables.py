@@ -122,6 +122,7 @@ class World(Row, lines=True, header=True):
     streams: Ref[Stream]
     handlers: Ref[Handler]
     senders: Ref[Sender]
+    disks: Ref[Disk]
     faults: Ref[Fault]
     touched: Span  # faults x partitions: 1 where the fault touches the partition
     links: Ref[Link]  # (brokers + 1) x (brokers + 1)
@@ -279,6 +280,7 @@ class Broker(Row, lines=True):
     shutdown_backoff_us: Annotated[Fixed, "controlled.shutdown.retry.backoff.ms"]
     io_threads: Fixed  # num.io.threads
     log_dirs: Annotated[Several, LOG_DIRS_MAX]  # flt: a `LogDir` each
+    disks: Ref[Disk]  # likewise
     is_stopping: Flag  # flt: in controlled shutdown
     is_registered: Flag = initial(1)  # ctl: since its last start
     is_fenced: Flag  # ctl
@@ -421,6 +423,8 @@ class FetcherThread(Row, lines=True):
     request: Maybe[Request]  # it waits for
     fetched: Ref[Fetched]  # its first fetched partition
     append_place: Cell  # fetched partition being appended
+    append_until: Time  # its append lasts at least so long, and until its disk has
+    disk_target: Counter  # written so much
     holds_back: Flag  # appending: batches before a corrupt one are held back
     validated_at: Loose = initial(-1)  # fol: World.rare_events when all its checks passed, -1 else
     slot: Fixed
@@ -546,6 +550,7 @@ class Handler(Row):
     read_end: Time
     alarm_fired: Flag  # Solution 2's timer has fired for this read
     phase: State[Phase]  # what to do once the lock is free
+    disk_target: Counter  # append: what its disk must have written by its end
     rule_time: Time  # fetch: of the record that waits to raise the high watermark
     appends_before: Cell  # how many appends to the log it waits for
     came_at: Time  # append: when it came to the log
@@ -564,6 +569,17 @@ class Sender(Row):
     clients: Cell  # answers to other clients behind the newest; ``surges``: likewise to a surge
     surges: Cell
     waiting: Cell  # all of them
+
+
+class Disk(Row):
+    """The disk under a log dir of a broker."""
+
+    write_bytes_per_s: Fixed  # enc; 0: no limit
+    dirty_bytes_max: Fixed  # enc: bytes not yet written above which who writes waits
+    write_factor: Cell = initial(1000000)  # flt: millionths of its speed that it has now
+    dirty: Cell  # bytes not yet written at `drained_at`
+    drained_at: Until
+    entered: Counter  # bytes ever made dirty
 
 
 class Fault(Row):
