@@ -12,7 +12,6 @@ from isr_pipeline.simulation.leader import append_records, finish_produce, notic
 from isr_pipeline.simulation.network import append_us, service
 from isr_pipeline.simulation.partition_lock import (
     append_must_wait,
-    begin_write,
     come_to_log,
     end_append,
     leave_lock,
@@ -143,19 +142,11 @@ def _produce_appends(world: World, rules: Rules, broker: Broker, handler: Handle
         handler.locked = replica
         cancel(world, handler.slot)
         return
-    wait = append_us(world, broker, replica.partition, Appends.OF_LEADERS)
-    if wait == 0 and replica.appending == 0:
+    took = append_us(world, broker, replica.partition, Appends.OF_LEADERS)
+    if took == 0 and replica.appending == 0:
         _append(world, rules, broker, handler)
-    elif come_to_log(world, handler, replica):
-        begin_write(world, handler, replica, wait)
-
-
-@compiled
-def _log_is_free(world: World, broker: Broker, handler: Handler) -> None:
-    """The appends are done that an append waited for: it takes what the disk takes now."""
-    replica = handler.locked
-    wait = append_us(world, broker, replica.partition, Appends.OF_LEADERS)
-    begin_write(world, handler, replica, wait)
+    else:
+        come_to_log(world, handler, replica)
 
 
 @compiled
@@ -184,14 +175,16 @@ def _reading_row(handler: Handler) -> Replica:
 
 @compiled
 def _append_written(world: World, rules: Rules, broker: Broker, handler: Handler) -> None:
-    """The disk has taken an append, unless its log dir has failed meanwhile."""
+    """The disk has taken an append, unless its log dir has failed meanwhile.
+
+    The next is being written when this one completes delayed fetches: their answers wait for it.
+    """
     request = handler.request
     replica = request.leader
+    end_append(world, replica)
     if replica.is_online and replica.is_leader:
         _append(world, rules, broker, handler)
-        end_append(world, replica)
         return
-    end_append(world, replica)
     request.error = RequestError.STORAGE if replica.is_leader else RequestError.NOT_LEADER
     handler.request = None
     respond(world, rules, broker, request)
@@ -263,8 +256,6 @@ def handler_fires(world: World, rules: Rules, handler: Handler) -> None:
         fetch_steps(world, rules, broker, handler)
     elif state == HandlerState.PRODUCE_DISK:
         _append_written(world, rules, broker, handler)
-    elif state == HandlerState.PRODUCE_LOG:
-        _log_is_free(world, broker, handler)
     elif state == HandlerState.LOG_WAIT:
         _log_waited_for(world, rules, broker, handler)
     elif state == HandlerState.CLIENT:

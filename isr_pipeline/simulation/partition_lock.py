@@ -11,12 +11,14 @@ from isr_pipeline.kafka.partition import (
     write_waits,
 )
 from isr_pipeline.kafka.releases import Lock, Rules
+from isr_pipeline.simulation.network import append_us
 from isr_pipeline.simulation.shortcuts.depends import (
     note,
 )
 from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (
+    Appends,
     Depends,
     HandlerState,
     WriteLock,
@@ -122,8 +124,8 @@ def read_must_wait(rules: Rules, leader: Replica) -> bool:
 
 
 @compiled
-def come_to_log(world: World, handler: Handler, leader: Replica) -> bool:
-    """An append comes to the log and holds the partition's lock; whether the log is free."""
+def come_to_log(world: World, handler: Handler, leader: Replica) -> None:
+    """An append comes to the log: it holds the partition's lock, and waits for those before it."""
     handler.locked = leader
     handler.came_at = world.now
     handler.appends_before = leader.appending
@@ -131,17 +133,18 @@ def come_to_log(world: World, handler: Handler, leader: Replica) -> bool:
     leader.broker.appending += 1
     leader.readers += 1
     if handler.appends_before == 0:
-        return True
-    handler.state = HandlerState.PRODUCE_LOG
-    cancel(world, handler.slot)
-    return False
+        _write(world, handler, leader)
+    else:
+        handler.state = HandlerState.PRODUCE_LOG
+        cancel(world, handler.slot)
 
 
 @compiled
-def begin_write(world: World, handler: Handler, leader: Replica, append_us: int) -> None:
-    """An append that has the log's lock is written; its hold of the partition's is listed."""
+def _write(world: World, handler: Handler, leader: Replica) -> None:
+    """An append that has the log's lock takes what the disk takes now."""
+    took = append_us(world, leader.broker, leader.partition, Appends.OF_LEADERS)
     handler.state = HandlerState.PRODUCE_DISK
-    leader.log_until = world.now + append_us
+    leader.log_until = world.now + took
     _list_read(world, leader, handler.came_at, leader.log_until)
     schedule(world, handler.slot, leader.log_until)
 
@@ -160,7 +163,10 @@ def end_append(world: World, leader: Replica) -> None:
         ):
             handler.appends_before -= 1
             if handler.appends_before == 0:
-                schedule(world, handler.slot, world.now)
+                if handler.state == HandlerState.PRODUCE_LOG:
+                    _write(world, handler, leader)
+                else:
+                    schedule(world, handler.slot, world.now)
         handler = handler[1]
     release_read(world, leader)
 

@@ -459,6 +459,13 @@ def _waits_for_lock(handler: Handler) -> bool:
 
 
 @compiled
+def _waits_for_log(handler: Handler) -> bool:
+    """Whether ``handler`` waits for appends to a log that are not done."""
+    waits = handler.state in (HandlerState.PRODUCE_LOG, HandlerState.LOG_WAIT)
+    return waits and 0 < handler.appends_before <= handler.locked.appending
+
+
+@compiled
 def _writers_in_line(world: World, broker: Broker, replica: Replica) -> bool:
     """Whether an answer and metadata wait for the lock of ``replica`` only while it is held."""
     writer = replica.write_lock
@@ -525,7 +532,8 @@ def _at_work(world: World, rules: Rules, seen: Array, _: World) -> bool:
     """An entity at work has a next event."""
     for i in range(world.handler_count):
         handler = world.handlers[i]
-        if handler.state != HandlerState.IDLE and not _waits_for_lock(handler):
+        waits = _waits_for_lock(handler) or _waits_for_log(handler)
+        if handler.state != HandlerState.IDLE and not waits:
             if due(world, handler.slot) == INF or not handler.broker.is_up:
                 return False
     for i in range(world.sender_count):
