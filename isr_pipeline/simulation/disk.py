@@ -59,6 +59,18 @@ def begin_write(world: World, disk: Disk, size_bytes: int) -> int:
 
 
 @compiled
+def takes_at_once(world: World, disk: Disk, size_bytes: int) -> bool:
+    """Whether an append need not wait for the disk; its bytes are in the page cache then."""
+    if not is_limited(disk):
+        return True
+    drain(world, disk)
+    if disk.dirty > disk.dirty_bytes_max:
+        return False
+    begin_write(world, disk, size_bytes)
+    return True
+
+
+@compiled
 def written_at(world: World, disk: Disk, target: int) -> int:
     """When the disk will have written up to a place, if its speed stays; now if it has."""
     drain(world, disk)

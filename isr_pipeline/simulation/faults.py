@@ -45,10 +45,10 @@ from isr_pipeline.simulation.follower import (
     reap_idle_threads,
     stop_leading,
 )
-from isr_pipeline.simulation.handlers import look_at_disk
 from isr_pipeline.simulation.leader import append_records, notice_bad_dir
 from isr_pipeline.simulation.measures import count_dead, emit, rearm, refresh, touch
 from isr_pipeline.simulation.network import MILLION, link, names, rack_distance
+from isr_pipeline.simulation.partition_lock import look_at_disk
 from isr_pipeline.simulation.purgatory import complete_without_handler
 from isr_pipeline.simulation.recovery import (
     closed_in_order,

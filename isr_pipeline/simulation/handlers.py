@@ -7,7 +7,7 @@ from isr_pipeline.kafka.partition import append_refused, size_of
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import place_of
 from isr_pipeline.simulation.alter_partition import finish_sync_write, s2_timer
-from isr_pipeline.simulation.disk import begin_write, disk_of, is_limited, written_at
+from isr_pipeline.simulation.disk import disk_of, takes_at_once
 from isr_pipeline.simulation.fetches import fetch_after_read, fetch_read_over, fetch_steps
 from isr_pipeline.simulation.leader import append_records, finish_produce, notice_bad_dir, raise_hw
 from isr_pipeline.simulation.network import append_us, service
@@ -16,7 +16,7 @@ from isr_pipeline.simulation.partition_lock import (
     come_to_log,
     end_append,
     leave_lock,
-    write_until,
+    look_at_disk,
 )
 from isr_pipeline.simulation.pending_reads import note_pending
 from isr_pipeline.simulation.purgatory import complete, completion_read_over
@@ -45,7 +45,6 @@ from isr_pipeline.simulation.world.states import (
 )
 from isr_pipeline.simulation.world.tables import (
     Broker,
-    Disk,
     Handler,
     Replica,
     Request,
@@ -145,43 +144,12 @@ def _produce_appends(world: World, rules: Rules, broker: Broker, handler: Handle
         handler.locked = replica
         cancel(world, handler.slot)
         return
-    if replica.appending > 0:
-        come_to_log(world, handler, replica)
-        return
-    end = _write(world, broker, handler)
-    if end == world.now:
-        handler.disk_target = 0
-        _append(world, rules, broker, handler)
-        return
-    come_to_log(world, handler, replica)
-    write_until(world, handler, replica, end)
-
-
-@compiled
-def _write(world: World, broker: Broker, handler: Handler) -> int:
-    """Records go to a log that is free: when its disk has taken them, as it is now."""
-    request = handler.request
-    replica = request.leader
-    wait = append_us(world, broker, replica.partition, Appends.OF_LEADERS)
-    handler.read_end = world.now + wait
+    took = append_us(world, broker, replica.partition, Appends.OF_LEADERS)
     disk = disk_of(broker, replica.log_dir)
-    if is_limited(disk):
-        handler.disk_target = begin_write(world, disk, request.bytes)
-    return _append_ends(world, handler, disk)
-
-
-@compiled
-def _log_is_free(world: World, broker: Broker, handler: Handler) -> None:
-    """The appends are done that an append waited for: it takes what the disk takes now."""
-    write_until(world, handler, handler.locked, _write(world, broker, handler))
-
-
-@compiled
-def _append_ends(world: World, handler: Handler, disk: Disk) -> int:
-    """When the append is over that ``handler`` is at."""
-    if not is_limited(disk):
-        return handler.read_end
-    return max(handler.read_end, written_at(world, disk, handler.disk_target))
+    if took == 0 and replica.appending == 0 and takes_at_once(world, disk, request.bytes):
+        _append(world, rules, broker, handler)
+    else:
+        come_to_log(world, handler, replica)
 
 
 @compiled
@@ -209,27 +177,21 @@ def _reading_row(handler: Handler) -> Replica:
 
 
 @compiled
-def look_at_disk(world: World, handler: Handler) -> None:
-    """An append that is written waits as long as its disk, which may have another speed, takes."""
-    replica = handler.locked
-    disk = disk_of(handler.broker, replica.log_dir)
-    write_until(world, handler, replica, _append_ends(world, handler, disk))
-
-
-@compiled
 def _append_written(world: World, rules: Rules, broker: Broker, handler: Handler) -> None:
-    """The disk has taken an append, unless its log dir has failed meanwhile."""
+    """The disk has taken an append, unless its log dir has failed meanwhile.
+
+    The next is being written when this one completes delayed fetches: their answers wait for it.
+    """
     request = handler.request
     replica = request.leader
     look_at_disk(world, handler)
     if replica.log_until > world.now:
         return
     handler.disk_target = 0
+    end_append(world, replica)
     if replica.is_online and replica.is_leader:
         _append(world, rules, broker, handler)
-        end_append(world, replica)
         return
-    end_append(world, replica)
     request.error = RequestError.STORAGE if replica.is_leader else RequestError.NOT_LEADER
     handler.request = None
     respond(world, rules, broker, request)
@@ -301,8 +263,6 @@ def handler_fires(world: World, rules: Rules, handler: Handler) -> None:
         fetch_steps(world, rules, broker, handler)
     elif state == HandlerState.PRODUCE_DISK:
         _append_written(world, rules, broker, handler)
-    elif state == HandlerState.PRODUCE_LOG:
-        _log_is_free(world, broker, handler)
     elif state == HandlerState.LOG_WAIT:
         _log_waited_for(world, rules, broker, handler)
     elif state == HandlerState.CLIENT:

@@ -11,12 +11,15 @@ from isr_pipeline.kafka.partition import (
     write_waits,
 )
 from isr_pipeline.kafka.releases import Lock, Rules
+from isr_pipeline.simulation.disk import begin_write, disk_of, is_limited, written_at
+from isr_pipeline.simulation.network import append_us
 from isr_pipeline.simulation.shortcuts.depends import (
     note,
 )
 from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (
+    Appends,
     Depends,
     HandlerState,
     WriteLock,
@@ -122,8 +125,8 @@ def read_must_wait(rules: Rules, leader: Replica) -> bool:
 
 
 @compiled
-def come_to_log(world: World, handler: Handler, leader: Replica) -> bool:
-    """An append comes to the log and holds the partition's lock; whether the log is free."""
+def come_to_log(world: World, handler: Handler, leader: Replica) -> None:
+    """An append comes to the log: it holds the partition's lock, and waits for those before it."""
     handler.locked = leader
     handler.came_at = world.now
     handler.appends_before = leader.appending
@@ -131,16 +134,32 @@ def come_to_log(world: World, handler: Handler, leader: Replica) -> bool:
     leader.broker.appending += 1
     leader.readers += 1
     if handler.appends_before == 0:
-        return True
-    handler.state = HandlerState.PRODUCE_LOG
-    cancel(world, handler.slot)
-    return False
+        _write(world, handler, leader)
+    else:
+        handler.state = HandlerState.PRODUCE_LOG
+        cancel(world, handler.slot)
 
 
 @compiled
-def write_until(world: World, handler: Handler, leader: Replica, end: int) -> None:
-    """An append that has the log's lock is written by then; the partition's lock is listed."""
+def _write(world: World, handler: Handler, leader: Replica) -> None:
+    """An append that has the log's lock takes what the disk takes now."""
+    took = append_us(world, leader.broker, leader.partition, Appends.OF_LEADERS)
     handler.state = HandlerState.PRODUCE_DISK
+    handler.read_end = world.now + took
+    disk = disk_of(leader.broker, leader.log_dir)
+    if is_limited(disk):
+        handler.disk_target = begin_write(world, disk, handler.request.bytes)
+    look_at_disk(world, handler)
+
+
+@compiled
+def look_at_disk(world: World, handler: Handler) -> None:
+    """An append that is written waits as long as its disk takes, whose speed may have changed."""
+    leader = handler.locked
+    disk = disk_of(leader.broker, leader.log_dir)
+    end = handler.read_end
+    if is_limited(disk):
+        end = max(end, written_at(world, disk, handler.disk_target))
     leader.log_until = end
     _list_read(world, leader, handler.came_at, end)
     schedule(world, handler.slot, end)
@@ -160,7 +179,10 @@ def end_append(world: World, leader: Replica) -> None:
         ):
             handler.appends_before -= 1
             if handler.appends_before == 0:
-                schedule(world, handler.slot, world.now)
+                if handler.state == HandlerState.PRODUCE_LOG:
+                    _write(world, handler, leader)
+                else:
+                    schedule(world, handler.slot, world.now)
         handler = handler[1]
     release_read(world, leader)
 

@@ -460,9 +460,9 @@ def _waits_for_lock(handler: Handler) -> bool:
 
 @compiled
 def _waits_for_log(handler: Handler) -> bool:
-    """Whether ``handler`` waits for appends to a log, which there are."""
+    """Whether ``handler`` waits for appends to a log that are not done."""
     waits = handler.state in (HandlerState.PRODUCE_LOG, HandlerState.LOG_WAIT)
-    return waits and handler.appends_before > 0 and handler.locked.appending > 0
+    return waits and 0 < handler.appends_before <= handler.locked.appending
 
 
 @compiled

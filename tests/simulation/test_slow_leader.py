@@ -150,6 +150,40 @@ class TestFollowers:
         assert ran(4, role="follower").events == []
 
 
+def apart(raw: dict[str, Any], *, produce: list[dict[str, Any]], **config: Any) -> Result:
+    """Broker 2 follows slow, broker 3 follows quick, whose producer alone waits for all."""
+    slow, quick = raw["topics"]
+    slow.update(assignment={0: [1, 2]}, produce=produce)
+    quick.update(assignment={0: [1, 3]}, produce=[{**quick["produce"][0], "acks": "all"}])
+    raw["config"].update(config)
+    return run(parse_scenario(raw, "apart"), events=True)
+
+
+ONE = {"records_per_s": 100, "records_per_batch": 1, "record_bytes": 100, "acks": 1}
+"""A stream of little records."""
+
+
+class TestWaits:
+    """What an append to the log holds up."""
+
+    def raw(self) -> dict[str, Any]:
+        """The world as it stands in a file."""
+        return made(1).model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+    def test_a_fetch_waits_for_all_appends_that_it_finds(self) -> None:
+        """Of six at once the second is in the log after 1 s, and is committed with the last."""
+        at_once = {**ONE, "records_per_s": 10, "start_ms": 20_000, "duration_ms": 100}
+        found = apart(self.raw(), produce=[at_once] * 6)
+        assert found.outcome["commit_latency_max_ms"] == pytest.approx(2000, abs=150)
+
+    @pytest.mark.parametrize(("threads", "held"), [(1, True), (2, False)])
+    def test_who_shares_the_network_thread_waits(self, threads: int, held: bool) -> None:
+        """A send of the log waits for its write; broker 3 follows nothing slow."""
+        found = apart(self.raw(), produce=[ONE] * 4, **{"num.network.threads": threads})
+        latency = found.outcome["produce_latency_acks_all_p99_ms"]
+        assert latency > 200 if held else latency < 20
+
+
 class TestProducers:
     """What the leader's handlers do meanwhile."""
 
