@@ -582,7 +582,7 @@ BOUNDED = {
 
 PLANNED = frozenset(
     {
-        "FIRST_ASK_US", "SHUTDOWN_LIMIT_US", "NEXT_GO_US", "NEW_CONTROLLER_CHECK_US",
+        "FIRST_ASK_US", "SHUTDOWN_LIMIT_US", "NEXT_GO_US", "NEW_CONTROLLER_CHECK_US", "WAKE_US",
         "CONTROLLER_ANSWERS_US",
         "Broker.fetch_wait_us", "Broker.fetch_backoff_us", "Broker.socket_timeout_us",
         "World.request_timeout_us", "Broker.session_timeout_us", "Broker.heartbeat_us",
@@ -591,7 +591,7 @@ PLANNED = frozenset(
         "World.zookeeper_write_us", "World.zookeeper_request_us", "Broker.shutdown_backoff_us",
         "World.metadata_low_us", "World.metadata_high_us",
         "Broker.client_us", "World.imbalance_check_us", "World.sample_period_us", "RETRY_US",
-        "EXPIRY_RETRY_US", "WAKE_US", "LOG_DIR_NOTICE_US", "UNFENCE_LOW_US", "UNFENCE_HIGH_US",
+        "EXPIRY_RETRY_US", "LOG_DIR_NOTICE_US", "UNFENCE_LOW_US", "UNFENCE_HIGH_US",
     }
 )  # fmt: skip
 """Times that only say when a slot fires, or a cell that holds a time falls due: `_plans_end`."""
