@@ -14,6 +14,7 @@ from isr_pipeline.clusters.facts import (
     of_a_topic,
 )
 from isr_pipeline.clusters.lines import refuse_line
+from isr_pipeline.clusters.listeners import LISTENER_KEYS
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.kafka.release_numbers import version_of
 
@@ -290,10 +291,12 @@ def broker_setting(
         value: its value.
         default: the value is Kafka's default, which need not be kept.
     """
-    if _PLACEHOLDER.search(value) and _is_kept(key):
+    if _PLACEHOLDER.search(value) and _is_kept(key) and "://" not in value:  # a host may be one
         facts.left_out.append(f"{key}={value[:60]} ({facts.source}): a placeholder, no value")
     elif value in _NOTHING:
         pass
+    elif key in LISTENER_KEYS:
+        (facts if broker is None else facts.broker(broker)).listeners[key] = value
     elif key == "inter.broker.protocol.version":
         _protocol(facts, value, default=default)
     elif key == "zookeeper.connect":
@@ -321,7 +324,7 @@ def controller_setting(facts: Facts, key: str, value: str, *, default: bool = Fa
     """Keep what a controller that is no broker says: what it decides by, even by default."""
     if key in OF_CONTROLLERS:
         broker_setting(facts, None, key, value)
-    elif of_a_broker(key):
+    elif of_a_broker(key) or key in LISTENER_KEYS:
         facts.unread.add(key)
     else:
         broker_setting(facts, None, key, value, default=default)
@@ -337,7 +340,7 @@ def topic_setting(facts: Facts, topic: TopicFacts, key: str, value: str) -> None
 
 def _is_kept(key: str) -> bool:
     """Whether a cluster file has something of this key."""
-    return of_a_broker(key) or key in ("broker.rack", *_LOG_DIRS)
+    return of_a_broker(key) or key in ("broker.rack", *_LOG_DIRS, *LISTENER_KEYS)
 
 
 def _dirs(value: str) -> tuple[str, ...]:
