@@ -98,7 +98,9 @@ def read(source: Source) -> Facts:
         if found is None:
             refuse_line(source, number, line, _ALLOWED)
         if _is_kept(found[1]) and _PAIR_WITHIN.search(found[2]):
-            source.refuse(number, line.strip(), "one KEY=VALUE a line")
+            has_addresses = found[1] in LISTENER_KEYS
+            given = f"{found[1]} and more" if has_addresses else line.strip()
+            source.refuse(number, given, "one KEY=VALUE a line")
         _check_id(source, number, pairs, found)
         facts.put(pairs, found[1], unescaped(found[2].strip()))
         _check_kind(source, number, found[1], pairs[found[1]])
@@ -291,7 +293,8 @@ def broker_setting(
         value: its value.
         default: the value is Kafka's default, which need not be kept.
     """
-    if _PLACEHOLDER.search(value) and _is_kept(key) and "://" not in value:  # a host may be one
+    has_names = key in LISTENER_KEYS and "://" in value  # beside a host that may be a placeholder
+    if _PLACEHOLDER.search(value) and _is_kept(key) and not has_names:
         facts.left_out.append(f"{key}={value[:60]} ({facts.source}): a placeholder, no value")
     elif value in _NOTHING:
         pass

@@ -14,7 +14,7 @@ from isr_pipeline.clusters.listeners import replication_listeners
 from isr_pipeline.clusters.recognise import facts_of
 from tests.approved import Approved
 from tests.clusters import samples
-from tests.clusters.reading import Seen, facts
+from tests.clusters.reading import Seen, facts, refusal
 
 RECORDINGS = REPOSITORY / "tests" / "recordings" / "import"
 TWO = "listeners=IN://:9091,OUT://:9092\n"
@@ -103,6 +103,14 @@ class TestOneBroker:
         found = facts(f"{KRAFT}node.id=1\n{names}{THREE}{IN}")
         assert list(replication_listeners(found)) == []
         approved(found.left_out)
+
+    def test_two_in_a_line_are_refused_without_their_addresses(self) -> None:
+        """A paste has lost the ends of its lines."""
+        line = "listeners=IN://inner.example:9091 num.network.threads=8\n"
+        head = broker(1)
+        place = f"F: line {head.count(chr(10)) + 1}"
+        allowed = "one KEY=VALUE a line"
+        assert refusal(head + line) == f"{place}: listeners and more; allowed: {allowed}"
 
     def test_a_controller_is_no_broker(self) -> None:
         """Its own listeners say nothing of brokers."""
