@@ -95,6 +95,11 @@ class Assumptions:
         why = f"{release}, which is assumed, does not have it; --release 4.1 or later assumes it on"
         self.add(f"features.{ELR}", 0, why)
 
+    def replication_listener(self) -> bool:
+        """Assume that followers share the clients' listener, as by Kafka's defaults."""
+        why = "no source has a broker's listeners (kafka-configs.sh --all); Kafka's default is one"
+        return bool(self.add("replication_listener", False, why))
+
     def acks(self, release: str) -> int | str:
         """Assume how producers wait."""
         version = version_of(release) or (4,)

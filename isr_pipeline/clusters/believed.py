@@ -38,6 +38,10 @@ def _oldest(release: Any, facts: Facts, _: str) -> tuple[Any, ...]:
     return (facts.rank, version_of(str(release)) or (0,))
 
 
+def _shared_first(value: Any, facts: Facts, _: str) -> tuple[Any, ...]:
+    return (facts.rank, value)
+
+
 def _whole_first(_: Any, facts: Facts, topic: str) -> tuple[Any, ...]:
     return (not facts.topics[topic].settings_whole, facts.rank)
 
@@ -74,6 +78,11 @@ class Row:
 RELEASE = Row("release", "`--release`; of the brokers of one source the oldest release", _oldest)
 CONTROLLER = Row("controller")
 FEATURE = Row("features", "`--feature`")
+REPLICATION_LISTENER = Row(
+    "replication_listener",
+    "of sources as good as each other, and of one's brokers: `false`",
+    _shared_first,
+)
 OF_BROKER = Row("racks, who is fenced")
 LOG_DIRS = Row(
     "log dirs of a broker", "paths before KRaft's ids", counts=lambda dirs: not are_uuids(dirs)
@@ -93,8 +102,8 @@ PLACE = Row(
     counts=lambda name: not are_uuids((name,)),
 )
 TABLE = (
-    *(RELEASE, CONTROLLER, FEATURE, OF_BROKER, LOG_DIRS, OF_ALL, STARTED_WITH, OWN),
-    *(OF_TOPIC, OF_PARTITION, PLACE),
+    *(RELEASE, CONTROLLER, FEATURE, REPLICATION_LISTENER, OF_BROKER, LOG_DIRS),
+    *(OF_ALL, STARTED_WITH, OWN, OF_TOPIC, OF_PARTITION, PLACE),
 )
 
 

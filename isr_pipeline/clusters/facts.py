@@ -131,6 +131,8 @@ class BrokerFacts:
 
     Attributes:
         settings: as texts; ``settings_whole``: what is not among them has its default.
+        listeners: its listeners' keys (`isr_pipeline.clusters.listeners`), as texts.
+        replication_listener: followers fetch from it over a listener of their own.
         fenced: the controller keeps it away from clients.
     """
 
@@ -138,6 +140,8 @@ class BrokerFacts:
     log_dirs: tuple[str, ...] = ()
     settings: dict[str, str] = field(default_factory=dict)
     settings_whole: bool = False
+    listeners: dict[str, str] = field(default_factory=dict)
+    replication_listener: bool | None = None
     fenced: bool | None = None
 
 
@@ -152,7 +156,7 @@ class Facts:
         cluster_id: the cluster's own id.
         settings: of all brokers, while they run.
         started_with: what a broker was started with, and probably every other one.
-        log_dirs: of every broker, probably.
+        log_dirs: of every broker, probably; so are ``listeners`` and ``replication_listener``.
         protocol: the release whose protocol brokers speak by ``inter.broker.protocol.version``.
         unread: keys of brokers, and other parts of the source, that no cluster file has.
         names_all_brokers: brokers that it does not name are not there.
@@ -171,6 +175,8 @@ class Facts:
     settings: dict[str, str] = field(default_factory=dict)
     started_with: dict[str, list[str]] = field(default_factory=dict)
     log_dirs: tuple[str, ...] = ()
+    listeners: dict[str, str] = field(default_factory=dict)
+    replication_listener: bool | None = None
     protocol: str | None = None
     unread: set[str] = field(default_factory=set)
     brokers: dict[int, BrokerFacts] = field(default_factory=dict)

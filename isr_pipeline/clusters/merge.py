@@ -31,6 +31,7 @@ from isr_pipeline.clusters.believed import (
     OWN,
     PLACE,
     RELEASE,
+    REPLICATION_LISTENER,
     STARTED_WITH,
     Kept,
     Ledger,
@@ -45,6 +46,7 @@ from isr_pipeline.clusters.facts import (
     TopicFacts,
     is_secret,
 )
+from isr_pipeline.clusters.listeners import replication_listeners
 from isr_pipeline.clusters.one_cluster import refuse_two_clusters
 from isr_pipeline.clusters.topics_text import ELR_COLUMN, WITHOUT_ELR, WITHOUT_ELR_KRAFT
 from isr_pipeline.kafka.broker_config import KEYS, resolve
@@ -122,11 +124,13 @@ class _Merge:
         controller = self._controller(number)
         features = self._features(number, controller)
         brokers = self._brokers(topics, number)
+        own_listener = self._replication_listener()
         file_topics = self._file_topics(topics, number)
         self.assumed.service(controller)
         for facts in self.sources:
             self.left_out += facts.left_out
-            if not (facts.topics or facts.brokers or _settings_of(facts)):
+            has_listeners = any(True for _ in replication_listeners(facts))
+            if not (facts.topics or facts.brokers or _settings_of(facts) or has_listeners):
                 self.left_out.append(f"{named(facts)}: it has no setting that is used")
         return {
             "release": number,
@@ -134,6 +138,7 @@ class _Merge:
             "features": features,
             "settings": self.settings,
             "service": {},
+            "replication_listener": own_listener,
             "brokers": brokers,
             "topics": file_topics,
             "values_from": _by_pattern(self.values_from),
@@ -240,6 +245,11 @@ class _Merge:
             elif "release" not in self.values_from and self._hints_at(ELR_COLUMN):
                 self.assumed.no_eligible_leaders(release)
         return features
+
+    def _replication_listener(self) -> bool:
+        said = [(own, facts) for facts in self.sources for own in replication_listeners(facts)]
+        told = self.ledger.pick(REPLICATION_LISTENER, "replication_listener", said)
+        return self.assumed.replication_listener() if told is None else bool(told)
 
     # ------------------------------------------------------------------ brokers and settings
 

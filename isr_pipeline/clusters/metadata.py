@@ -212,6 +212,8 @@ class _State:
         data = entry.data
         broker = BrokerFacts(rack=data.get("rack"), fenced=bool(data.get("fenced", True)))
         broker.log_dirs = _dirs(data.get("logDirs") or ())
+        if data.get("endPoints"):  # one of them is that of inter-broker traffic
+            broker.replication_listener = len(data["endPoints"]) > 1
         number = _number(source, entry, "brokerId")
         broker.settings = self.facts.broker(number).settings
         self.facts.brokers[number] = broker

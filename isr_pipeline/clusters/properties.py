@@ -14,6 +14,7 @@ from isr_pipeline.clusters.facts import (
     of_a_topic,
 )
 from isr_pipeline.clusters.lines import refuse_line
+from isr_pipeline.clusters.listeners import LISTENER_KEYS
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.kafka.release_numbers import version_of
 
@@ -97,7 +98,9 @@ def read(source: Source) -> Facts:
         if found is None:
             refuse_line(source, number, line, _ALLOWED)
         if _is_kept(found[1]) and _PAIR_WITHIN.search(found[2]):
-            source.refuse(number, line.strip(), "one KEY=VALUE a line")
+            has_addresses = found[1] in LISTENER_KEYS
+            given = f"{found[1]} and more" if has_addresses else line.strip()
+            source.refuse(number, given, "one KEY=VALUE a line")
         _check_id(source, number, pairs, found)
         facts.put(pairs, found[1], unescaped(found[2].strip()))
         _check_kind(source, number, found[1], pairs[found[1]])
@@ -290,10 +293,13 @@ def broker_setting(
         value: its value.
         default: the value is Kafka's default, which need not be kept.
     """
-    if _PLACEHOLDER.search(value) and _is_kept(key):
+    has_names = key in LISTENER_KEYS and "://" in value  # beside a host that may be a placeholder
+    if _PLACEHOLDER.search(value) and _is_kept(key) and not has_names:
         facts.left_out.append(f"{key}={value[:60]} ({facts.source}): a placeholder, no value")
     elif value in _NOTHING:
         pass
+    elif key in LISTENER_KEYS:
+        (facts if broker is None else facts.broker(broker)).listeners[key] = value
     elif key == "inter.broker.protocol.version":
         _protocol(facts, value, default=default)
     elif key == "zookeeper.connect":
@@ -321,7 +327,7 @@ def controller_setting(facts: Facts, key: str, value: str, *, default: bool = Fa
     """Keep what a controller that is no broker says: what it decides by, even by default."""
     if key in OF_CONTROLLERS:
         broker_setting(facts, None, key, value)
-    elif of_a_broker(key):
+    elif of_a_broker(key) or key in LISTENER_KEYS:
         facts.unread.add(key)
     else:
         broker_setting(facts, None, key, value, default=default)
@@ -337,7 +343,7 @@ def topic_setting(facts: Facts, topic: TopicFacts, key: str, value: str) -> None
 
 def _is_kept(key: str) -> bool:
     """Whether a cluster file has something of this key."""
-    return of_a_broker(key) or key in ("broker.rack", *_LOG_DIRS)
+    return of_a_broker(key) or key in ("broker.rack", *_LOG_DIRS, *LISTENER_KEYS)
 
 
 def _dirs(value: str) -> tuple[str, ...]:

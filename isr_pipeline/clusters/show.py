@@ -75,6 +75,7 @@ def as_json(file: ClusterFile) -> dict[str, Any]:
         **({"hourly_load": list(file.hourly_load)} if file.hourly_load else {}),
         **({"incidents": dict(file.incidents)} if file.incidents else {}),
         "rules": dict(file.rules),
+        "replication_listener": file.replication_listener,
         "rack_rtt_ms": [
             {"between": list(pair.between), "rtt_ms": pair.rtt_ms} for pair in file.rack_rtt_ms
         ],
@@ -123,6 +124,8 @@ def lines(said: dict[str, Any], name: str) -> Iterator[str]:
         f"{counted(len(said['topics']), 'topic')}, "
         f"{counted(len(partitions), 'partition')}"
     )
+    if said["replication_listener"]:
+        yield "  followers fetch over a listener of their own"
     for key, value in said["settings"].items():
         yield f"  {key}: {shown(value)}"
     for broker in said["brokers"]:

@@ -224,6 +224,7 @@ def _kafka(facts: Facts, source: Source, resource: _Resource, *, with_pools: boo
         facts.protocol = level[1]
     _count_others(facts, "Kafka.spec.kafka", kafka)
     facts.controller = _controller(resource)
+    facts.replication_listener = True  # the operator's own, on port 9091, which no client may use
     state = str(resource.status.get("kafkaMetadataState") or "")
     if state not in _SETTLED:
         facts.left_out.append(f"a migration to KRaft ({state}): here it stays {facts.controller}")

@@ -33,7 +33,8 @@ def write_cluster(cluster: Mapping[str, Any], path: Path, *, description: str) -
 def text_lines(cluster: Mapping[str, Any], description: str) -> Iterator[str]:
     """Write the lines of a cluster file."""
     yield f"description: {flow(description)}"
-    for name in ("release", "controller", "features", "settings", "service"):
+    of_all = ("release", "controller", "features", "settings", "service", "replication_listener")
+    for name in of_all:
         yield f"{name}: {flow(cluster[name])}"
     if cluster.get("rack_rtt_ms"):
         yield f"rack_rtt_ms: {flow(cluster['rack_rtt_ms'])}"

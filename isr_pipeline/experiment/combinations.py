@@ -24,6 +24,7 @@ from isr_pipeline.base.files.words import shown
 from isr_pipeline.experiment.configurations import (
     MIN_ISR,
     RELEASE,
+    REPLICATION_LISTENER,
     SWITCHED_BY,
     Effects,
     effects_of,
@@ -228,9 +229,12 @@ def _asked_release(text: str) -> str:
 
 def _check_key(key: str, read_by: Sequence[Scenario]) -> None:
     """Refuse a key that no broker can be given, or that nothing of `read_by` reads."""
+    if key == REPLICATION_LISTENER:
+        return
     readable = [one for one in KEYS if one not in UNREAD and one not in PROPOSALS]
     if key not in KEYS:
-        given, allowed = unknown(key, [ASKED_RELEASE, *readable], KEYS_COMMAND)
+        askable = [ASKED_RELEASE, REPLICATION_LISTENER, *readable]
+        given, allowed = unknown(key, askable, KEYS_COMMAND)
         raise InputError("--ask", key, given, allowed)
     reasons = [why_not(key, one) for one in read_by]
     if all(reasons):

@@ -58,6 +58,7 @@ from isr_pipeline.worlds.size import check_size
 Param = str | int | float | bool
 
 RELEASE = "cluster.release"
+REPLICATION_LISTENER = "cluster.replication_listener"
 MIN_ISR, UNCLEAN = TOPIC_KEYS
 REBALANCE = "auto.leader.rebalance.enable"
 PENDING_READS = "follower.fetch.pending.reads.insync.enable"
@@ -238,6 +239,7 @@ def resolved_params(scenario: Scenario) -> dict[str, Param]:
     switches: dict[str, Param] = {
         RELEASE: cluster.release,
         "cluster.controller": cluster.controller,
+        REPLICATION_LISTENER: cluster.replication_listener,
         "rules.kip501": rules.kip501 or "none",
         "rules.s2_cooldown_ms": rules.s2_cooldown_ms or 0,
         "rules.fetcher": rules.fetcher or word_of(FETCHERS, rule_set.fetcher),
@@ -247,8 +249,6 @@ def resolved_params(scenario: Scenario) -> dict[str, Param]:
             default_shrink_bumps(rule_set, cluster.controller) if bumps is None else bumps
         ),
     }
-    if cluster.replication_listener:  # only so: an older configuration is what it was
-        switches["cluster.replication_listener"] = True
     service: dict[str, Param] = {
         f"service.{name}": "..".join(str(part) for part in value)
         if isinstance(value, tuple)
@@ -274,8 +274,13 @@ def _shown_params(resolved: Mapping[str, Mapping[str, Param]]) -> list[str]:
     return [*MAIN_PARAMS, *(key for key in varied if key not in MAIN_PARAMS)]
 
 
+_SHARED_LISTENER = (REPLICATION_LISTENER, False)
+
+
 def _digest(params: Mapping[str, Param]) -> str:
-    line = json.dumps(dict(params), sort_keys=True, separators=(",", ":"))
+    """Digest of resolved values; with a shared listener it is that of older experiments."""
+    told = {key: value for key, value in params.items() if (key, value) != _SHARED_LISTENER}
+    line = json.dumps(told, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(former_names(line).encode()).hexdigest()[:12]
 
 

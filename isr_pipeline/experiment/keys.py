@@ -260,12 +260,13 @@ def _kafka(name: str) -> Entry:
 def _of_model(group: str, model: type[Strict], fields: Iterable[str]) -> Iterable[Entry]:
     given = group == "cluster"
     for field in fields:
-        name = f"{group}.{field}"
-        default, defaults = (None, {}) if given else _defaults(name)
+        name, info = f"{group}.{field}", model.model_fields[field]
+        of_all = None if info.is_required() else info.default
+        default, defaults = (of_all, {}) if given else _defaults(name)
         yield Entry(
             name=name,
             group=group,
-            meaning=str(model.model_fields[field].description),
+            meaning=str(info.description),
             unit=unit_of(field),
             allowed=check_of(model, field).allowed,
             default=default,

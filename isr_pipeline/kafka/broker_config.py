@@ -272,18 +272,18 @@ def out_of_bounds(
         bounds: that are looked at.
     """
     keys = in_effect(rule_set, {**config, **own})
-    for one in (each for each in bounds if each.holds(rule_set)):
-        low, high = int(keys[one.low]), int(keys[one.high])
+    for bound in (one for one in bounds if one.holds(rule_set)):
+        low, high = int(keys[bound.low]), int(keys[bound.high])
         if low <= high:
             continue
-        otherwise = one.otherwise_in(rule_set.name)
-        is_own = one.low in own or one.high in own
-        if one.low in (own if is_own else config):
-            allowed = f"at most {one.high} ({high}): {otherwise} with more"
-            yield OutOfBounds(is_own, one.low, low, allowed)
+        otherwise = bound.otherwise_in(rule_set.name)
+        is_own = bound.low in own or bound.high in own
+        if bound.low in (own if is_own else config):
+            allowed = f"at most {bound.high} ({high}): {otherwise} with more"
+            yield OutOfBounds(is_own, bound.low, low, allowed)
         else:
-            allowed = f"at least {one.low} ({low}): {otherwise} with less"
-            yield OutOfBounds(is_own, one.high, high, allowed)
+            allowed = f"at least {bound.low} ({low}): {otherwise} with less"
+            yield OutOfBounds(is_own, bound.high, high, allowed)
 
 
 def perhaps_seconds(

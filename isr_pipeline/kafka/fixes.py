@@ -34,7 +34,8 @@ class Fix:
         """Whether a release has it."""
         *lines, everywhere = self.since
         return _at_least(version, everywhere) or any(
-            _at_least(version, one) and line_of(_numbers(one)) == line_of(version) for one in lines
+            _at_least(version, first) and line_of(_numbers(first)) == line_of(version)
+            for first in lines
         )
 
 
@@ -367,16 +368,16 @@ def switches_in(version: Version, start: Mapping[str, object]) -> dict[str, obje
         version: its number.
         start: what 0.8.2 has of each, as a rule-set file writes it.
     """
-    found = dict(start)
+    switches = dict(start)
     for fix in FIXES:
         if fix.is_in(version):
-            found |= fix.switches
-    return found
+            switches |= fix.switches
+    return switches
 
 
 def defects_in(version: Version) -> tuple[Defect, ...]:
     """What a release does wrong that no rule has."""
-    return tuple(one for one in DEFECTS if one.is_in(version))
+    return tuple(defect for defect in DEFECTS if defect.is_in(version))
 
 
 def _numbers(text: str) -> Version:

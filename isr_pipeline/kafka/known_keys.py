@@ -57,7 +57,7 @@ class KnownKey:
 def _known() -> Mapping[str, KnownKey]:
     with _FILE.open(encoding="utf-8", newline="") as file:
         rows = [KnownKey(**row) for row in csv.DictReader(file)]
-    return {row.name: row for row in sorted(rows, key=lambda one: one.of, reverse=True)}
+    return {row.name: row for row in sorted(rows, key=lambda row: row.of, reverse=True)}
 
 
 def known_key(name: str) -> KnownKey | None:
@@ -90,7 +90,7 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
     """The few names that are nearest to a mistyped one: that have it in them, or are spelled so."""
     listed = list(names)
     close = difflib.get_close_matches(name, listed, n=NEAR, cutoff=0.75)
-    within = [one for one in listed if name and name in one][:NEAR]
+    within = [key for key in listed if name and name in key][:NEAR]
     return close or within or difflib.get_close_matches(name, listed, n=NEAR, cutoff=0)
 
 

@@ -110,7 +110,7 @@ def own_rule_set(name: str, base: str, switches: Mapping[str, object]) -> RuleSe
         if switch not in CHANGEABLE:
             at = f"switches.{switch}"
             raise RuleSetError(at, "unknown switch", close_or_all(switch, CHANGEABLE))
-    values: dict[str, Any] = {one: _read(one, value) for one, value in switches.items()}
+    values: dict[str, Any] = {switch: _read(switch, value) for switch, value in switches.items()}
     made = replace(RULE_SETS[base], name=name, **values)
     if made.kraft and not made.async_isr:
         allowed = "true where kraft is: only ZooKeeper's leaders write the ISR themselves"
@@ -128,7 +128,7 @@ def text_of(name: str, base: str, switches: Mapping[str, object]) -> str:
         RuleSetError: as `own_rule_set`.
     """
     made, old = own_rule_set(name, base, switches), RULE_SETS[base]
-    changed = [one for one in CHANGEABLE if getattr(made, one) != getattr(old, one)]
+    changed = [switch for switch in CHANGEABLE if getattr(made, switch) != getattr(old, switch)]
     if not changed:
         allowed = "a mapping of at least one switch to a value that its base does not have"
         raise RuleSetError("switches", None, allowed)

@@ -86,7 +86,7 @@ def told_defects(release: str) -> str:
     version = version_of(number)
     if version is None or rule_set_text(number) != release:
         return ""
-    own = [f"{one.what} ({one.source}, mended in {one.mended})" for one in defects_in(version)]
+    own = [f"{bug.what} ({bug.source}, mended in {bug.mended})" for bug in defects_in(version)]
     return f"release {number}: not simulated: {'; '.join(own)}" if own else ""
 
 

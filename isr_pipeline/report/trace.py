@@ -131,10 +131,11 @@ def drawn(story: Story, samples: Samples | None = None, *, most: int = MAX_LANES
 def _about(scenario: Scenario) -> str:
     """What the page is about, for who was sent it."""
     cluster = scenario.cluster
+    own = "followers fetch over a listener of their own, " if cluster.replication_listener else ""
     return (
         f"A scenario of {scenario.horizon_ms / 1000:g} s for isr-pipeline, a simulator of Kafka's "
         f"replication rules: {counted(len(cluster.brokers), 'broker')} under the rules of Kafka "
-        f"{cluster.release}, {counted(len(scenario.faults), 'fault')}"
+        f"{cluster.release}, {own}{counted(len(scenario.faults), 'fault')}"
     )
 
 

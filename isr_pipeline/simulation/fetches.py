@@ -160,7 +160,7 @@ def fetch_steps(world: World, rules: Rules, broker: Broker, handler: Handler) ->
             entry = entries[i]
             if entry.offset >= 0:
                 handler.place = i
-                if _visit(world, rules, broker, handler, request, entry, fetched[i], validated):
+                if _visit(world, rules, handler, entry, fetched[i], validated):
                     return
             i = place_behind(request.thread, i)
         handler.phase = Phase.RECORD
@@ -170,8 +170,7 @@ def fetch_steps(world: World, rules: Rules, broker: Broker, handler: Handler) ->
             entry = entries[i]
             if entry.offset >= 0:
                 handler.place = i + 1
-                one = fetched[i]
-                if _record_fetch(world, rules, handler, entry, one, validated):
+                if _record_fetch(world, rules, handler, entry, fetched[i], validated):
                     return
     empty = validated and begun == first_place(request.thread) and request.bytes == 0
     _fetch_done(world, rules, broker, handler, request, empty)
@@ -258,45 +257,33 @@ def _skip_unchanged(world: World, request: Request, first: int) -> int:
 
 @hot
 def _visit(
-    world: World,
-    rules: Rules,
-    broker: Broker,
-    handler: Handler,
-    request: Request,
-    entry: Entry,
-    fetched: Fetched,
-    validated: bool,
+    world: World, rules: Rules, handler: Handler, entry: Entry, fetched: Fetched, validated: bool
 ) -> bool:
     """The fetch handler comes to one partition; True if it has to wait there."""
     entry.read_at = world.now
     entry.end = entry.offset
     if validated:
-        return _read(world, rules, broker, handler, request, entry, fetched, True)
+        return _read(world, rules, handler, entry, fetched, True)
     leader = fetched.leader
     follower = fetched.follower
     entry.error = _check_entry(rules, leader, follower, entry)
     if entry.error != RequestError.NONE:
-        request.error = entry.error
+        handler.request.error = entry.error
         if entry.error == RequestError.DIVERGING:
             entry.end = truncation_offset(rules, follower, leader)
         elif rules.record_per_partition:
             _record_fetch(world, rules, handler, entry, fetched, False)
         return False
-    return _read(world, rules, broker, handler, request, entry, fetched, False)
+    return _read(world, rules, handler, entry, fetched, False)
 
 
 @hot
 def _read(
-    world: World,
-    rules: Rules,
-    broker: Broker,
-    handler: Handler,
-    request: Request,
-    entry: Entry,
-    fetched: Fetched,
-    validated: bool,
+    world: World, rules: Rules, handler: Handler, entry: Entry, fetched: Fetched, validated: bool
 ) -> bool:
     """Read one partition for a fetch handler; True if that takes time."""
+    broker = handler.broker
+    request = handler.request
     leader = fetched.leader
     partition = leader.partition
     has_data = entry.offset < leader.log_end_offset

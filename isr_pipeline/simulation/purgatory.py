@@ -91,9 +91,7 @@ def _completion_steps(world: World, rules: Rules, broker: Broker, handler: Handl
     validated = is_validated(world, request)
     i = handler.place
     while i < n:
-        if _completion_read(
-            world, rules, broker, handler, request, i, fetched[i].leader, validated
-        ):
+        if _completion_read(world, rules, handler, i, fetched[i].leader, validated):
             return True
         i = place_behind(thread, i)
     handler.completing = None
@@ -103,16 +101,11 @@ def _completion_steps(world: World, rules: Rules, broker: Broker, handler: Handl
 
 @hot
 def _completion_read(
-    world: World,
-    rules: Rules,
-    broker: Broker,
-    handler: Handler,
-    request: Request,
-    i: int,
-    leader: Replica,
-    validated: bool,
+    world: World, rules: Rules, handler: Handler, i: int, leader: Replica, validated: bool
 ) -> bool:
-    """``handler`` reads entry ``i`` of the delayed fetch ``request``; True if that takes time."""
+    """``handler`` reads entry ``i`` of the fetch that it completes; True if that takes time."""
+    broker = handler.broker
+    request = handler.completing
     entry = request.entries[i]
     if entry.offset < 0 or (not validated and entry.error != RequestError.NONE):
         return False

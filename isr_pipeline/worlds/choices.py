@@ -135,12 +135,12 @@ def choices_of(
         }
 
     cells = cells_of(keys, service)
-    each = [(keys, service)] * (brokers if isinstance(brokers, int) else len(brokers))
-    own = {name: np.full(len(each), cells[name]) for name in cells if name in Broker.cells_of}
+    of_brokers = [(keys, service)] * (brokers if isinstance(brokers, int) else len(brokers))
+    own = {name: np.full(len(of_brokers), cells[name]) for name in cells if name in Broker.cells_of}
     for i, (settings, times) in enumerate(() if isinstance(brokers, int) else brokers):
         if settings or times:
-            each[i] = ({**keys, **dict(settings)}, service.model_copy(update=dict(times)))
-            mine = cells_of(*each[i])
+            of_brokers[i] = ({**keys, **dict(settings)}, service.model_copy(update=dict(times)))
+            mine = cells_of(*of_brokers[i])
             for name, values in own.items():
                 values[i] = mine[name]
     of_world = {World.cells_of[name].place: cells[name] for name in cells if name in World.cells_of}
@@ -152,10 +152,10 @@ def choices_of(
         first_flags(rules, int(keys["min.insync.replicas"])),
         own,
         (np.array([Broker.cells_of[name].place for name in own]), np.stack([*own.values()], 1)),
-        tuple(int(mine["num.replica.fetchers"]) for mine, _ in each),
-        tuple(int(mine["num.io.threads"]) for mine, _ in each),
-        tuple(int(mine["num.network.threads"]) for mine, _ in each),
-        tuple(times.client_requests_per_s for _, times in each),
+        tuple(int(mine["num.replica.fetchers"]) for mine, _ in of_brokers),
+        tuple(int(mine["num.io.threads"]) for mine, _ in of_brokers),
+        tuple(int(mine["num.network.threads"]) for mine, _ in of_brokers),
+        tuple(times.client_requests_per_s for _, times in of_brokers),
     )
 
 

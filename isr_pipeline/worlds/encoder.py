@@ -111,8 +111,8 @@ def ranks_of(drawn: Draws, groups: Array | None) -> Array:
     ranks = np.empty(len(drawn), dtype=np.int64)
     ranks[order] = np.arange(len(drawn))
     firsts = np.searchsorted(groups[order], groups)
-    found: Array = ranks - firsts
-    return found
+    places: Array = ranks - firsts
+    return places
 
 
 def first_ticks(scenario: Scenario, drawn: Draws, periods_us: Array) -> Array:
@@ -258,8 +258,8 @@ class Layout:
         share = min(1.0, LEDGERS_MAX / Batch.size / kept.sum())
         within = np.maximum(kept * share, np.minimum(kept, LEDGER_LEAST))
         within += np.minimum(bursts, LEDGER_BURST_MAX)
-        found: Array = within.astype(np.int64)
-        return found
+        batches: Array = within.astype(np.int64)
+        return batches
 
     def _first_due(self, kind: Slot, times: Sequence[int] | Array) -> None:
         """When the slots of a kind fire first, if nothing else comes."""
@@ -268,8 +268,8 @@ class Layout:
 
     def _clients(self, rates: Sequence[float]) -> list[int]:
         """The brokers' client requests, so many a second; their periods in nanoseconds."""
-        found = [client_period_ns(rate) for rate in rates]
-        periods = np.array(found)
+        periods_ns = [client_period_ns(rate) for rate in rates]
+        periods = np.array(periods_ns)
         drawn = draws(self.s.seed, "client", self.entities.broker_names)
         phases = below(drawn, np.maximum(1, periods // 1000))
         self.brokers.put(
@@ -280,7 +280,7 @@ class Layout:
             client_next=np.where(periods > 0, phases, 0),
         )
         self._first_due(Slot.CLIENT, np.where(periods > 0, phases, INF))
-        return found
+        return periods_ns
 
     def _streams(self) -> list[int]:
         """First batches of the produce streams; their periods in nanoseconds."""
@@ -399,7 +399,7 @@ class Layout:
 # ---------------------------------------------------------------- a world
 
 
-_layouts: Memory[Layout] = Memory(2, 1 << 24, lambda one: one.w.size)
+_layouts: Memory[Layout] = Memory(2, 1 << 24, lambda layout: layout.w.size)
 """A panel's configurations come scenario by scenario, and few of them (another
 num.replica.fetchers) need a layout of their own."""
 
@@ -469,8 +469,8 @@ def _add_distances(scenario: Scenario, w: Array) -> None:
     racks = [cluster.racks.get(broker, "") for broker in cluster.brokers]
     nodes = len(racks) + 1
     distances = numbers_of(w, "rack_distances").reshape(nodes, nodes)
-    for i, one in enumerate(racks):
-        distances[i, :-1] = [ways.get(tuple(sorted((one, other))), 0) for other in racks]
+    for i, rack in enumerate(racks):
+        distances[i, :-1] = [ways.get(tuple(sorted((rack, other))), 0) for other in racks]
     table_of(w, "links")["added_us"] = distances.reshape(-1)
 
 

@@ -188,7 +188,7 @@ def _min_isr_was_met(done: _Done, other: Settings, keys: set[str], rules: set[st
     """Whether every ISR had as many members as either configuration wants."""
     if "min_insync_replicas" not in keys and not rules & _MIN_ISR_RULES:
         return True
-    mine, its = (one.keys["min_insync_replicas"] for one in (done.settings, other))
+    mine, its = (s.keys["min_insync_replicas"] for s in (done.settings, other))
     return done.least_isr >= max(mine, its, *other.entities.own_min_isrs)
 
 

@@ -196,8 +196,8 @@ class Template:
 
     def _log_ends(self) -> Array:
         """Where each partition's log ends at 0: who is behind has that many records to fetch."""
-        found: Array = np.maximum(0, np.maximum.reduceat(self.entities.behind, self.row0))
-        return found
+        ends: Array = np.maximum(0, np.maximum.reduceat(self.entities.behind, self.row0))
+        return ends
 
     def _replicas(self) -> None:
         """All replicas: who is in the ISR has everything."""
@@ -310,7 +310,7 @@ class Template:
         streams = [stream for _, stream in entities.streams]
         begins = np.array([us(stream.start_ms) for stream in streams], dtype=np.int64)
         lengths = np.array(
-            [INF if one.duration_ms is None else us(one.duration_ms) for one in streams],
+            [INF if s.duration_ms is None else us(s.duration_ms) for s in streams],
             dtype=np.int64,
         )
         first = len(self.threads.ends) * REQUESTS_PER_THREAD
@@ -330,7 +330,7 @@ class Template:
         )
 
 
-_templates: Memory[Template] = Memory(32, 80_000_000, lambda one: one.w.size)
+_templates: Memory[Template] = Memory(32, 80_000_000, lambda template: template.w.size)
 
 
 def template_of(shape: Shape) -> Template:

@@ -97,6 +97,7 @@ class TestMerge:
             "release",
             "controller",
             "settings of broker 1, 2, 3",
+            "replication_listener",
             "topics.*.produce.acks",
             "topics.*.settings",
             "topics.*.partitions.records_per_s",

@@ -119,6 +119,20 @@ class TestSuccess:
         assert found["release-4.1-finalised"]["cluster.release"] == "4.1+"
         assert found["release-4.0"]["cluster.release"] == "4.0"
 
+    @pytest.mark.parametrize("now", [False, True])
+    def test_a_listener_of_replication(self, now: bool, config: Path) -> None:
+        """What it costs, or gains, to share the clients'; today's is left out."""
+        file = config / "clusters" / "mine.yaml"
+        file.write_text(f"{file.read_text()}replication_listener: {str(now).lower()}\n")
+        answer = ask("cluster.replication_listener=true,false")
+        found = configurations(load_experiment("q"))
+        [today, other] = [one for one in found if one.group == "asked"]
+        assert words.differing(other, today) == {"cluster.replication_listener": not now}
+        assert today.params["cluster.replication_listener"] is now
+        assert today.config_id != other.config_id
+        told = f"cluster.replication_listener={str(now).lower()}: is today's value; left out"
+        assert told in answer.lines
+
     def test_the_release_asked_for_is_the_one_shown(self) -> None:
         """Not the range whose rules it has; the digest of an experiment does not see it."""
         ask("release=4.1")

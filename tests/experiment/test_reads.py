@@ -17,7 +17,7 @@ from hypothesis import assume, given, note, reject, settings
 from hypothesis import strategies as st
 
 from isr_pipeline.base.errors import BudgetSpent
-from isr_pipeline.experiment.configurations import effects_of, resolved_params
+from isr_pipeline.experiment.configurations import REPLICATION_LISTENER, effects_of, resolved_params
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
 from isr_pipeline.kafka.own_rules import CHANGEABLE, text_of
 from isr_pipeline.kafka.releases import (
@@ -57,6 +57,7 @@ def names() -> set[str]:
     return {
         *(name for name in KEYS if name not in UNREAD),
         *(f"{TOPICS}.{name}" for name in TOPIC_KEYS),
+        REPLICATION_LISTENER,
         *(f"rules.{name}" for name in Rules.model_fields),
         *(f"service.{name}" for name in Service.model_fields),
     }

@@ -10,6 +10,7 @@ from kafka import KafkaAdminClient
 
 from isr_pipeline.base.errors import LINE_MAX, Refused
 from isr_pipeline.clusters.connection import connection, describe_cluster
+from isr_pipeline.clusters.listeners import replication_listeners
 from isr_pipeline.clusters.live import read_live
 from tools.lab.exchanges import FOLDER, replayed
 
@@ -41,6 +42,11 @@ def test_every_release_is_imported(address: str, recording: Path) -> None:
     assert orders.settings == {"min.insync.replicas": "2"}
     assert {i: one.replicas for i, one in orders.partitions.items()} == {0: (1, 2), 1: (2, 1)}
     assert {i: one.leader for i, one in orders.partitions.items()} == {0: 1, 1: 2}
+
+
+def test_followers_have_a_listener(address: str) -> None:
+    """The recorded brokers had INTERNAL for themselves, and CLIENT."""
+    assert list(replication_listeners(read_live(connection(address), rate_s=0))) == [True]
 
 
 def test_a_start_knows_the_brokers_of_every_release(address: str) -> None:

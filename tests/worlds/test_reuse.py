@@ -41,6 +41,7 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     "eligible.leader.replicas.version": (0, 1),
     "replica.lag.time.max.ms": (2000, 3000),
     "rules.kip501": (*KIP501_VARIANTS, "s2"),
+    "cluster.replication_listener": (False, True),
     "rules.s2_cooldown_ms": (0, 500),
     "rules.fetcher": ("kip-461", "legacy"),
     "rules.election": tuple(ELECTION_ORDERS),
@@ -151,6 +152,11 @@ class TestUnknown:
         assert simulated(simple(), *overrides) == 1
         new_member(switch, word)
         assert simulated(simple(), *overrides) == 2
+
+
+def test_a_listener_of_replication_is_simulated() -> None:
+    """In a healthy world as well: whose network threads fetches take is never proven alike."""
+    assert simulated(simple(), {}, {"cluster.replication_listener": True}) == 2
 
 
 class TestWorth:

@@ -38,8 +38,8 @@ class Use:
 
 def cells_named(name: str) -> set[str]:
     """``Table.cell`` of every table that has a cell of this name."""
-    found = {f"{table}.{name}" for table, row in TABLES.items() if name in _row(table).cells_of}
-    return found | ({f"Rules.{name}"} if name in Rules.__dataclass_fields__ else set())
+    cells = {f"{table}.{name}" for table, row in TABLES.items() if name in _row(table).cells_of}
+    return cells | ({f"Rules.{name}"} if name in Rules.__dataclass_fields__ else set())
 
 
 def uses_in(tree: ast.AST, returns: Mapping[str, str]) -> Iterator[Use]:
@@ -64,20 +64,20 @@ def cells_read(function: Any, without: frozenset[str] = frozenset()) -> set[str]
         function: compiled, or plain.
         without: names of functions that are not looked into.
     """
-    found: set[str] = set()
+    cells: set[str] = set()
     left, seen = [_plain(function)], {function.__name__, *without}
     while left:
         plain = left.pop()
         (tree,) = ast.parse(inspect.getsource(plain)).body
-        found |= {_declared(use.cell) for use in uses_in(tree, {}) if not use.written}
+        cells |= {_declared(use.cell) for use in uses_in(tree, {}) if not use.written}
         for name in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}:
             called = plain.__globals__.get(name)
             if name.endswith("_US"):
-                found.add(name)
+                cells.add(name)
             if name not in seen and inspect.isfunction(_plain(called)):
                 seen.add(name)
                 left.append(_plain(called))
-    return found - {""}
+    return cells - {""}
 
 
 def _plain(function: Any) -> Any:
@@ -107,9 +107,9 @@ def _uses_of(function: ast.FunctionDef, returns: Mapping[str, str]) -> Iterator[
     """Cells of one function: parameters are annotated, and what follows from them is followed."""
     given = function.args
     known = {
-        one.arg: ast.unparse(one.annotation)
-        for one in (*given.args, *given.kwonlyargs)
-        if one.annotation is not None
+        parameter.arg: ast.unparse(parameter.annotation)
+        for parameter in (*given.args, *given.kwonlyargs)
+        if parameter.annotation is not None
     }
 
     def table_of(node: ast.expr) -> str | None:

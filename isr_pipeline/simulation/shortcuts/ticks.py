@@ -178,12 +178,12 @@ def _locks_held(broker: Broker) -> int:
 @compiled
 def _listed_and_open(world: World, broker: Broker, first: int, count: int, now: int) -> int:
     """Reads on ``broker`` that are listed and not over."""
-    found = 0
+    open_reads = 0
     for k in range(first, first + count):
         read = world.locked_reads[k & (LOCKED_MAX - 1)]
         if read.broker == broker and read.end >= now:
-            found += 1
-    return found
+            open_reads += 1
+    return open_reads
 
 
 # ------------------------------------------------------------------ the trial

@@ -59,10 +59,10 @@ class Table(Generic[R]):
     def part(self, rows: slice) -> Table[R]:
         """Some of the rows that follow one another."""
         begin, _, _ = rows.indices(len(self.cells))
-        found: Table[R] = Table.__new__(Table)
-        found.row, found.first = self.row, self.first + begin * self.row.size
-        found.cells = self.cells[rows]
-        return found
+        part: Table[R] = Table.__new__(Table)
+        part.row, part.first = self.row, self.first + begin * self.row.size
+        part.cells = self.cells[rows]
+        return part
 
     def __iter__(self) -> Iterator[R]:
         """Row by row; no reference of such a row can be followed."""

@@ -145,7 +145,7 @@ class World(Row, lines=True, header=True):
     metadata: Ref[MetadataRecord]
     events: Ref[Event]  # msr
     samples: Span  # msr
-    change: Ref[Change]  # ctl: the one that it works out
+    change: Ref[Change]  # ctl: the one that it works out; a row keeps no array of its own alive
     # enc: the world is larger than a core's caches: what comes next is fetched ahead
     fetches_ahead: Flag
     events_max: Fixed
