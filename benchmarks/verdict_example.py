@@ -23,6 +23,7 @@ PICTURE = REPOSITORY / "docs" / "img" / "verdict-example.png"
 CONFIGURATION, SIZE = "today-without-lock", 48
 BASELINE, TONIGHT = {"min.insync.replicas": 1}, {"min.insync.replicas": 2}
 METRIC = "produce_unavailable_rate"
+STRATUM = "offline"
 BEFORE, AFTER = "#666666", "#D55E00"
 
 
@@ -106,11 +107,11 @@ def main() -> int:
     for panel in ("regression", "confirm"):
         found = pairs(panel)
         worse = risen(found)
-        inside = [pair for pair in found if pair.stratum == worse[0].stratum]
+        inside = [pair for pair in found if pair.stratum == STRATUM]
         print(
             f"{panel}: {len(worse)} of {len(found)} scenarios got worse, all in "
             f"{', '.join(sorted({pair.stratum for pair in worse}))}; ratio {ratio(found):.2f}, "
-            f"in that stratum {ratio(inside):.2f}"
+            f"in the stratum {STRATUM} {ratio(inside):.2f}"
         )
         if panel == "regression":
             draw(found)

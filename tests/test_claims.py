@@ -275,15 +275,21 @@ class TestFigures:
         """docs/verdicts.md: how many scenarios got worse, and the ratios on either panel."""
         page = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
         for panel, words in (
-            ("regression", "have the ratio {all} on this panel, and {inside} in the stratum."),
-            ("confirm", "Again 24 got worse: ratio {all}, in the stratum {inside}."),
+            ("regression", "All {worse} got worse."),
+            (
+                "regression",
+                "have the ratio {all} on this panel, and {inside} in the stratum `offline`.",
+            ),
+            ("confirm", "There {worse} got worse: ratio {all}, in the stratum {inside}."),
         ):
             found = verdict_example.pairs(panel)
             worse = verdict_example.risen(found)
-            inside = [pair for pair in found if pair.stratum == "offline"]
-            assert (len(found), worse, len(inside)) == (48, inside, 24)
-            said = [f"{verdict_example.ratio(one):.2f}" for one in (found, inside)]
-            assert words.format(all=said[0], inside=said[1]) in page
+            inside = [pair for pair in found if pair.stratum == verdict_example.STRATUM]
+            assert (len(found), len(inside)) == (48, 24)
+            assert {pair.stratum for pair in worse} == {"offline", "follower"}
+            assert all(pair in worse for pair in inside)
+            ratios = [f"{verdict_example.ratio(one):.2f}" for one in (found, inside)]
+            assert words.format(worse=len(worse), all=ratios[0], inside=ratios[1]) in page
 
     def test_the_intervals_table_is_the_last_measurement(self) -> None:
         """docs/project/detection.md shows the last line of coverage.jsonl."""

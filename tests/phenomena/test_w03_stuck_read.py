@@ -71,7 +71,8 @@ def test_w3a_every_tick_waits_for_the_read() -> None:
     assert partitions(result, ELECTED) == ALL
     (fenced,) = times(result, FENCED)
     assert 54000 <= fenced <= 56000
-    assert set(times(result, ELECTED)) == {fenced}
+    (elected,) = set(times(result, ELECTED))
+    assert 0 < elected - fenced <= 10  # ZooKeeper's controller reads and writes meanwhile
 
 
 def test_w3a_nothing_is_shrunk_before_the_read_ends() -> None:
