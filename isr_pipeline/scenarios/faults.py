@@ -171,6 +171,14 @@ class Window(FaultBase):
     duration_ms: Ms
 
 
+def _no_log_dir(log_dir: int, log_dirs: int) -> Amiss | None:
+    """What is wrong with the number of a log dir, of a broker that has so many."""
+    if log_dir < log_dirs:
+        return None
+    numbers = "0" if log_dirs == 1 else f"0..{log_dirs - 1}"
+    return Amiss("log_dir", log_dir, f"{numbers} (log_dirs_per_broker: {log_dirs})")
+
+
 class ReadStall(Window):
     """A log read (or a send) begun in the window ends no earlier than the window.
 
@@ -225,6 +233,10 @@ class SlowDisk(Window):
         int | None, or_null(whole(0, INT_MAX, "the 0-based number of a log dir"))
     ] = None
     write_factor: Annotated[float, number(0, 1, "a number 0..1")] = 1.0
+
+    def amiss(self, log_dirs: int) -> Amiss | None:
+        """The broker has that log dir."""
+        return None if self.log_dir is None else _no_log_dir(self.log_dir, log_dirs)
 
 
 class Pause(Window):
@@ -421,10 +433,7 @@ class LogDirFailure(FaultBase):
 
     def amiss(self, log_dirs: int) -> Amiss | None:
         """The broker has that log dir."""
-        if self.log_dir < log_dirs:
-            return None
-        numbers = "0" if log_dirs == 1 else f"0..{log_dirs - 1}"
-        return Amiss("log_dir", self.log_dir, f"{numbers} (log_dirs_per_broker: {log_dirs})")
+        return _no_log_dir(self.log_dir, log_dirs)
 
 
 class ControllerOutage(Window):

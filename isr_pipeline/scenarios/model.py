@@ -62,6 +62,7 @@ from isr_pipeline.scenarios.faults import (
     Ms,
     PartitionError,
     Rate,
+    SlowDisk,
     Us,
     Window,
     us,
@@ -613,7 +614,7 @@ class _Checker:
         if cluster.controller == "kraft" and not rule_set.kraft:
             allowed = "zookeeper (KRaft from 2.8 on)"
             self.refuse("controller", "kraft", allowed)
-        for name in ("log_dirs", "racks", "broker_settings", "broker_service"):
+        for name in ("log_dirs", "racks", "broker_settings", "broker_service", "broker_hardware"):
             for broker in getattr(cluster, name):
                 if broker not in cluster.brokers:
                     given = _Description("unknown broker")
@@ -729,8 +730,16 @@ class _Checker:
         if amiss is not None:
             given = _Description("missing") if amiss.given is None else amiss.given
             self.refuse(amiss.field, given, amiss.allowed)
+        if isinstance(fault, SlowDisk):
+            self.known_disk(fault.broker)
         if getattr(fault, "partitions", "all") != "all":
             self.hosted(fault)
+
+    def known_disk(self, broker: int) -> None:
+        """A part of no known speed would do nothing."""
+        if self.scenario.cluster.hardware_of(broker).disk_write_bytes_per_s is None:
+            allowed = "a broker with disk_write_bytes_per_s in cluster.hardware or broker_hardware"
+            self.refuse("broker", broker, allowed)
 
     def death(self, i: int, death: Death) -> None:
         """It names a rack or a power domain that exists, and alone lets brokers lose together."""

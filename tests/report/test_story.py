@@ -174,7 +174,8 @@ def test_every_kind_of_fault_is_a_sentence(kind: str, approved: Approved) -> Non
 
 def told(fault: dict[str, Any]) -> list[str]:
     """What is said of a scenario's only fault."""
-    return told_faults(parse_scenario(scenario(faults=[fault]), "test"))
+    cluster = {**SCENARIO["cluster"], "hardware": {"disk_write_bytes_per_s": 10**9}}
+    return told_faults(parse_scenario(scenario(faults=[fault], cluster=cluster), "test"))
 
 
 def disk(kind: str) -> dict[str, Any]:

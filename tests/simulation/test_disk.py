@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.kafka.rows import Array
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.simulation.disk import begin_write, disk_of, written_at
@@ -169,9 +170,21 @@ class TestSlowDisk:
         assert 8_000 < waited < 12_000
         assert [one["isr"] for one in found.events][-1:] in ([], [[1, 2, 3]])
 
-    def test_of_no_disk_that_is_known_does_nothing(self) -> None:
-        """No limit has no part."""
-        assert shrinks(ran(None, faults=[self.fault(0)])) == []
+    @pytest.mark.parametrize(
+        ("slow", "more", "field"),
+        [
+            (None, {}, "faults[0].broker: 3"),
+            (3, {"log_dir": 1}, "faults[0].log_dir: 1"),
+            (7, {}, "cluster.broker_hardware.7: unknown broker"),
+        ],
+    )
+    def test_of_no_disk_is_refused(
+        self, slow: int | None, more: dict[str, Any], field: str
+    ) -> None:
+        """It would do nothing, and say nothing."""
+        with pytest.raises(InputError) as refusal:
+            made(slow, faults=[{**self.fault(0), **more}])
+        assert str(refusal.value).startswith(f"slow-disk: {field}")
 
 
 class TestJumps:
@@ -181,5 +194,5 @@ class TestJumps:
     @pytest.mark.parametrize("rate", [2_000_000, 40_000_000])
     def test_are_exact(self, slow: int, rate: int) -> None:
         """With jumps and without."""
-        faults = [TestSlowDisk.fault(0.5)]
+        faults = [TestSlowDisk.fault(0.5, broker=slow)]
         assert differences(made(slow, disk_write_bytes_per_s=rate, faults=faults)) == []
