@@ -207,9 +207,15 @@ def slow_append(draw: Draw) -> Faults:
             "broker": draw.broker(),
             **draw.lasting(draw.start(), draw.number("slow_append.duration_ms")),
             "append_ms": draw.number("slow_append.append_ms"),
-            "role": draw.number("slow_append.role"),
+            **_role(draw),
         }
     ]
+
+
+def _role(draw: Draw) -> dict[str, str]:
+    """Whose appends are slow, where it is not as in a fault that says nothing."""
+    role = draw.number("slow_append.role")
+    return {} if role == "follower" else {"role": role}
 
 
 @_pattern("duration_ms")
@@ -547,9 +553,8 @@ def surge_on_slow_disk(draw: Draw) -> Faults:
     append_ms, read_ms = draw.number("slow_append.append_ms"), draw.number("slow_read.read_ms")
     surge = _surge(draw, broker, start + int(window["duration_ms"] * draw.uniform() / 2))
     slow = {"broker": broker, **window}
-    role = draw.number("slow_append.role")
     return [
-        {"kind": "slow_append", **slow, "append_ms": append_ms, "role": role},
+        {"kind": "slow_append", **slow, "append_ms": append_ms, **_role(draw)},
         {"kind": "slow_read", **slow, "read_ms": read_ms},
         surge,
     ]

@@ -210,10 +210,12 @@ def take_until(world: World, rules: Rules, end: int, most: int) -> int:
             _fetch_ahead(world)
         act(world, rules, entity & KIND_MASK, entity >> KIND_BITS)
         key = world.tree[1]
-    world.event_count += begun - left
-    if key < last and world.event_count >= world.event_budget:
+    fired = begun - left
+    world.event_count += fired
+    left = world.event_budget - world.event_count  # below 0: a jump spent it
+    if left < 0 or (key < last and left == 0):
         world.budget_spent = 1
-    return begun - left
+    return fired
 
 
 @compiled
