@@ -3,7 +3,7 @@
 A connection belongs to one network thread for its life, round robin among those of its listener
 (network/SocketServer.scala @ 2.0.0, 3.9.0: `Acceptor.run`, `Processor.run`): while that thread
 waits for a disk it sends nobody's answer, and reads nobody's request. Connections of other clients
-are not known apart: their answers take whichever thread is free, and turns where none is.
+are not known apart: their answers take whichever thread is free, else that for which fewest wait.
 
 A full request queue blocks network threads that hold the next requests; those cannot send.
 """
@@ -11,7 +11,7 @@ A full request queue blocks network threads that hold the next requests; those c
 from __future__ import annotations
 
 from isr_pipeline.kafka.releases import Rules
-from isr_pipeline.kafka.rows import nothing_like, number_of, place_of
+from isr_pipeline.kafka.rows import number_of, place_of
 from isr_pipeline.simulation.network import (
     PURPOSE_HANDLER_WAKES,
     PURPOSE_NETWORK_WAKES,
@@ -73,14 +73,21 @@ def _is_free(broker: Broker, sender: Sender) -> bool:
 
 
 @compiled
-def _free_sender(broker: Broker) -> Sender:
-    """A network thread of the clients' listener that can begin to send; none if there is none."""
+def _sender_of_others(broker: Broker) -> Sender:
+    """The network thread of the clients' listener that takes an answer to another client.
+
+    The first that is free, else the one for which fewest wait. A count of turns would do as well,
+    but a world would repeat only after as many periods as there are threads.
+    """
     sender = broker.senders
+    least = sender
     for _ in range(broker.network_threads):
         if _is_free(broker, sender):
             return sender
+        if sender.waiting < least.waiting:
+            least = sender
         sender = sender[1]
-    return nothing_like(broker.senders)
+    return least
 
 
 @compiled
@@ -188,12 +195,10 @@ def start_senders(world: World, broker: Broker) -> None:
 @compiled
 def push_response(world: World, broker: Broker, caller: Caller) -> None:
     """Hand a response to another client, or to one of a surge, to a network thread."""
-    sender = _free_sender(broker)
-    if sender:
+    sender = _sender_of_others(broker)
+    if _is_free(broker, sender):
         _send(world, broker, sender, caller)
         return
-    sender = broker.senders[broker.turn]
-    broker.turn = (broker.turn + 1) % broker.network_threads
     broker.waiting_answers += 1
     _wait_for(sender, caller)
 
@@ -266,5 +271,4 @@ def silence(world: World, broker: Broker) -> None:
         cancel(world, sender.slot)
         sender = sender[1]
     broker.waiting_answers = 0
-    broker.turn = 0
     broker.held_from = 0

@@ -245,7 +245,6 @@ class Broker(Row, lines=True):
     appending: Cell  # appends to its logs that are written, or wait for the log
     waiting_answers: Cell  # for a network thread
     held_from: Cell  # number of the network thread that has held a request for longest
-    turn: Cell  # network thread that the next client's answer waits for if none is free
     senders: Ref[Sender]  # its first network thread, of the clients' listener
     handlers: Ref[Handler]  # its first handler
     number: Fixed
