@@ -14,9 +14,6 @@ from isr_pipeline.kafka.release_numbers import (
     version_of,
 )
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
-from tests.approved import Approved
-
-AROUND = ("0.10.1.0", "0.11.0.1", "0.11.0.2", "2.1.0", "2.1.1", "2.5", "2.6", "3.7.0", "3.7.1")
 
 
 class TestFixes:
@@ -45,10 +42,6 @@ class TestFixes:
 
 class TestDefects:
     """What a number does wrong that is not simulated."""
-
-    def test_what_is_said(self, approved: Approved) -> None:
-        """One line for a number that has them, none for the one that mended them."""
-        approved([f"{one}: {told_defects(str(rule_set_text(one)))}".rstrip() for one in AROUND])
 
     def test_a_range_says_nothing(self) -> None:
         """Nor does the number that it stands for."""
