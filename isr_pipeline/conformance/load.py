@@ -7,7 +7,6 @@ moment at which the disk's limit was taken away.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +14,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from isr_pipeline.base.errors import InputError
-from isr_pipeline.base.files.checks import Check, text
+from isr_pipeline.base.files.checks import Check
 from isr_pipeline.base.files.models import validated
+from isr_pipeline.conformance.observations import NAME, json_lines, of_release
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
-from isr_pipeline.scenarios.rule_set_files import release_named
 from isr_pipeline.worlds.run import run
 
 LOAD = Path(__file__).with_name("recordings") / "load.jsonl"
@@ -27,8 +25,6 @@ BEGIN_MS = 10_000
 """When the disk's limit, or what loads it, began in every recording."""
 
 LEFT_WITHIN_MS, BACK_WITHIN_MS, WITHIN = 1_000, 2_000, 0.2
-
-_NAME = text(r".{1,200}", "a name")
 
 Follower = tuple[str, int, int]
 """Topic, partition, broker."""
@@ -39,9 +35,9 @@ class _Line(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    id: Annotated[str, _NAME]
-    case: Annotated[str, _NAME]
-    release: Annotated[str, _NAME]
+    id: Annotated[str, NAME]
+    case: Annotated[str, NAME]
+    release: Annotated[str, NAME]
     scenario: Annotated[Any, Check("a scenario", lambda v: v)]
     until_ms: float
     observed: tuple[dict[str, Any], ...]
@@ -106,20 +102,10 @@ def load_recordings(path: Path = LOAD) -> list[LoadRecording]:
     Raises:
         InputError: the file cannot be read, or a line is not of the form.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(str(path), "", error, "a readable file of recordings") from None
     found = []
-    for number, line in enumerate(lines, 1):
-        where = f"{path}: line {number}"
-        try:
-            raw = json.loads(line)
-        except ValueError as error:
-            raise InputError(where, "", error, "one JSON object a line") from None
+    for where, raw in json_lines(path):
         read = validated(_Line, raw, where)
-        cluster = {**read.scenario["cluster"], "release": release_named(read.release, Path())}
-        scenario = parse_scenario({**read.scenario, "cluster": cluster}, where)
+        scenario = parse_scenario(of_release(read.scenario, read.release), where)
         observed = tuple(one for one in read.observed if one["t_ms"] <= read.until_ms)
         found.append(LoadRecording(read.id, read.case, read.release, scenario, observed))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -96,24 +97,11 @@ def load_observations(path: Path) -> list[Observation]:
     Raises:
         InputError: the file cannot be read, or a line is not of the form.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(str(path), "", error, "a readable file of observations") from None
     found = []
-    for line_no, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        where = f"{path}: line {line_no}"
-        try:
-            raw = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(where, "", error, "one JSON object a line") from None
-        except RecursionError:
-            raise InputError(where, "", "nested too deeply", "an observation") from None
+    for where, raw in json_lines(path):
         validated(_Line, raw, where)
         _check_partitions(raw["observed"], where)
-        scenario = _of_release(raw["scenario"], raw["release"])
+        scenario = of_release(raw["scenario"], raw["release"])
         found.append(
             Observation(
                 raw["id"],
@@ -127,7 +115,30 @@ def load_observations(path: Path) -> list[Observation]:
     return found
 
 
-def _of_release(scenario: Any, release: str) -> Any:
+def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
+    """Read a file of recordings: what errors call each line, and its JSON; empty ones are none.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not JSON.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(str(path), "", error, "a readable file of observations") from None
+    for line_no, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{path}: line {line_no}"
+        try:
+            raw = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise InputError(where, "", error, "one JSON object a line") from None
+        except RecursionError:
+            raise InputError(where, "", "nested too deeply", "an observation") from None
+        yield where, raw
+
+
+def of_release(scenario: Any, release: str) -> Any:
     """The scenario under the rules of the brokers that were seen; what is no scenario stays.
 
     Replication has a listener of its own in all recordings that say nothing else: a proxy stood

@@ -39,8 +39,11 @@ def drain(world: World, disk: Disk) -> None:
     """
     rate = _rate(disk)
     elapsed = world.now - disk.drained_at
-    if rate == 0 or elapsed * rate // MILLION >= disk.dirty:
-        disk.dirty = 0 if rate > 0 else disk.dirty
+    if rate == 0:
+        disk.drained_at = world.now
+        return
+    if elapsed >= -(-disk.dirty * MILLION // rate):  # not elapsed * rate: a long time overflows
+        disk.dirty = 0
         disk.drained_at = world.now
         return
     written = elapsed * rate // MILLION

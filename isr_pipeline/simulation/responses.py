@@ -122,11 +122,11 @@ def _send(world: World, broker: Broker, sender: Sender, code: int) -> None:
 
 @compiled
 def _wait_for(sender: Sender, code: int) -> None:
-    """A response goes to the end of the network thread's queue."""
+    """A response to another client goes to the end of the network thread's queue."""
     sender.waiting += 1
     if code == Caller.CLIENT:
         sender.clients += 1
-    elif code == Caller.SURGE:
+    else:
         sender.surges += 1
 
 

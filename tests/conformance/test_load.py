@@ -63,9 +63,13 @@ class TestAbsences:
         assert load.absence(events, self.FOLLOWER) == load.Absence(left_ms, back_ms)
 
 
-def test_a_damaged_file_is_refused_with_its_line(tmp_path: Path) -> None:
-    """In one line."""
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"case": "x", "release": "3.9.1", "until_ms": 1, "observed": [], "scenario": "a word"}],
+)
+def test_a_damaged_line_is_refused(tmp_path: Path, more: dict[str, object]) -> None:
+    """In one line that names it."""
     file = tmp_path / "load.jsonl"
-    file.write_text(json.dumps({"id": "x"}) + "\n")
+    file.write_text(json.dumps({"id": "x", **more}) + "\n")
     with pytest.raises(InputError, match=r"load\.jsonl: line 1"):
         load.load_recordings(file)

@@ -102,6 +102,13 @@ class TestWrites:
             assert abs(found - expected) <= 2 * STEP_US
             before, dirty = now, dirty + size
 
+    def test_a_fast_disk_is_idle_for_long(self) -> None:
+        """What it could have written meanwhile is more than a cell holds."""
+        times, sizes = np.array([0, 10_000_000]), np.array([DIRTY, DIRTY])
+        ends = np.zeros_like(times)
+        write_all(encode(made(1, disk_write_bytes_per_s=10**12)).w, times, sizes, ends)
+        assert ends.tolist() == times.tolist()
+
     def test_looks_lose_nothing(self) -> None:
         """A disk that is looked at every microsecond writes as fast as it does unseen."""
         times = np.arange(1000)
