@@ -17,7 +17,7 @@ import getpass
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -137,17 +137,17 @@ def accept(
     unseen = _unseen(plan, absorb=absorb_unseen) if before is None else None
     if _without_confirm(plan, outcomes, chosen):
         outcomes = _computed_confirm(plan, outcomes, chosen, simulate_confirm, version)
+    _complete_ledger(experiment)
     accepted = Acceptance(
         night=night,
         accepted_by=who or getpass.getuser(),
-        accepted_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        accepted_at=_later_than_the_last(experiment),
         why=" ".join(why.split()),
         code_version=plan.code_version,
         source=WHOLE_SOURCE,
         run=plan.run,
         began=plan.began,
     )
-    _complete_ledger(experiment)
     writing = (
         _whole(plan, accepted, outcomes)
         if before is None
@@ -158,6 +158,19 @@ def accept(
     record = _write(replace(writing, record=writing.record.model_copy(update={"entry": entry})))
     ledger.append(experiment, entry)
     return record
+
+
+def _later_than_the_last(experiment: str) -> str:
+    """The time of this acceptance, to the second.
+
+    What a night was compared with is told by the time of its acceptance: two of one second, or of
+    a clock that was set back, would be one. Such a one is a second later than the last.
+    """
+    now = datetime.now(UTC)
+    last = max((one.accepted_at for one in ledger.read(experiment)), default="")
+    if last:
+        now = max(now, datetime.fromisoformat(last) + timedelta(seconds=1))
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _chosen(plan: Plan, only: Sequence[str]) -> tuple[Configuration, ...]:

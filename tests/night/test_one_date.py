@@ -113,6 +113,13 @@ class TestSecondRun:
         assert list(prune(1, "smoke")) == []
         assert ("smoke", NIGHT) in nights("smoke")
 
+    def test_acceptances_of_one_second_differ_in_time(self, red: Plan) -> None:
+        """By their times a night's verdict tells which of them it was compared with."""
+        for why in ("second", "third"):
+            accept_baseline(red.experiment, NIGHT, who="Ada", why=why)
+        times = [one.accepted_at for one in ledger.read(red.experiment)]
+        assert times == sorted(set(times))
+
 
 def test_a_baseline_of_an_older_release(red: Plan) -> None:
     """It says no run: one that was compared with it is another, by what the verdict says."""
