@@ -225,13 +225,17 @@ def submit(world: World, leader: Replica) -> None:
 
 @compiled
 def _answer_time(world: World, broker: Broker) -> int:
-    """When a request that ``broker`` sends to the controller now is answered."""
+    """When a request that ``broker`` sends to the controller now is answered.
+
+    A round trip later at least: what is refused and sent again for ever must not stop the clock.
+    """
     place = link(world, broker.number, world.broker_count)
     back = link(world, world.broker_count, broker.number)
     start = max(world.now, place.dropped_until)
     start = max(start, back.dropped_until)
     start = max(start, world.controller_out_until)
-    return start + world.alter_partition_us + place.added_us + back.added_us
+    takes = max(1, world.alter_partition_us, 2 * world.half_rtt_us)
+    return start + takes + place.added_us + back.added_us
 
 
 @compiled

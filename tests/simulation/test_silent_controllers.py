@@ -94,3 +94,12 @@ class TestClose:
     def test_they_look_for_the_next_one_at_once(self) -> None:
         """Nobody is fenced but who died."""
         assert fenced(kraft(death("close"))) == {4}
+
+
+def test_an_answer_takes_a_round_trip_at_least() -> None:
+    """A controller without a delay: what it refuses is sent again and again, and time goes on."""
+    cut = {"from": 3, "to": "controller", "drop": True, "both_ways": True}
+    service = {"alter_partition_ms": 0, "network_rtt_ms": 2}
+    back = kraft(fault("link", 2000, duration_ms=15000, **cut), release="4.1+", service=service)
+    (returned,) = [one for one in back.events if one["kind"] == "isr_expand"]
+    assert round(returned["t_ms"] - returned["decided_ms"], 3) == 2
