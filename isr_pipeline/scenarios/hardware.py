@@ -8,7 +8,7 @@ from pydantic import Field
 
 from isr_pipeline.base.files.checks import whole
 from isr_pipeline.base.files.models import Strict
-from isr_pipeline.scenarios.faults import or_null
+from isr_pipeline.scenarios.faults import US, or_null
 
 DIRTY_SHARE = 5
 """Linux lets a fifth of the memory be dirty (vm.dirty_ratio)."""
@@ -22,6 +22,12 @@ class Hardware(Strict):
 
     disk_write_bytes_per_s: Annotated[int | None, _RATE] = Field(
         default=None, description="What the disk under each log dir writes."
+    )
+    disk_read_bytes_per_s: Annotated[int | None, _RATE] = Field(
+        default=None, description="What it reads, of data that the page cache has no longer."
+    )
+    disk_seek_us: Annotated[float | None, or_null(US)] = Field(
+        default=None, description="What it takes to go to another place; none if null."
     )
     cache_bytes: Annotated[int | None, _BYTES] = Field(
         default=None, description="Memory for the page cache."

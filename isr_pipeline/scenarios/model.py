@@ -57,6 +57,7 @@ from isr_pipeline.scenarios.faults import (
     MS,
     PARTITION,
     RACK,
+    ColdReader,
     Death,
     Fault,
     Ms,
@@ -731,14 +732,19 @@ class _Checker:
             given = _Description("missing") if amiss.given is None else amiss.given
             self.refuse(amiss.field, given, amiss.allowed)
         if isinstance(fault, SlowDisk):
-            self.known_disk(fault.broker)
+            if fault.write_factor != 1 or fault.read_factor == 1:
+                self.known_disk(fault.broker, "disk_write_bytes_per_s")
+            if fault.read_factor != 1:
+                self.known_disk(fault.broker, "disk_read_bytes_per_s")
+        if isinstance(fault, ColdReader):
+            self.known_disk(fault.broker, "disk_read_bytes_per_s")
         if getattr(fault, "partitions", "all") != "all":
             self.hosted(fault)
 
-    def known_disk(self, broker: int) -> None:
-        """A part of no known speed would do nothing."""
-        if self.scenario.cluster.hardware_of(broker).disk_write_bytes_per_s is None:
-            allowed = "a broker with disk_write_bytes_per_s in cluster.hardware or broker_hardware"
+    def known_disk(self, broker: int, speed: str) -> None:
+        """What has no known speed, or a part of it, would do nothing."""
+        if getattr(self.scenario.cluster.hardware_of(broker), speed) is None:
+            allowed = f"a broker with {speed} in cluster.hardware or broker_hardware"
             self.refuse("broker", broker, allowed)
 
     def death(self, i: int, death: Death) -> None:

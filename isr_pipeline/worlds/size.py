@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isr_pipeline.base.errors import InputError
-from isr_pipeline.scenarios.faults import us
+from isr_pipeline.scenarios.faults import ColdReader, us
 from isr_pipeline.simulation.world.columns import tables_of
 from isr_pipeline.simulation.world.states import Slot
 from isr_pipeline.simulation.world.tables import (
@@ -54,7 +54,7 @@ class Shape:
         entities: what stands in the scenario.
         fetchers, io, net: num.replica.fetchers, num.io.threads, num.network.threads of each broker.
         listeners: 2 where replication has one of its own, whose network threads it has alone.
-        faults: how many.
+        faults: how many; ``readers``: connections of all cold readers among them.
         latency_buckets: of each histogram of latencies.
     """
 
@@ -64,6 +64,7 @@ class Shape:
     net: tuple[int, ...]
     listeners: int
     faults: int
+    readers: int
     latency_buckets: int
 
     @cached_property
@@ -87,7 +88,7 @@ class Shape:
             Slot.HANDLER: sum(self.io),
             Slot.SENDER: sum(self.net) * self.listeners,
             Slot.THREAD: nt,
-            Slot.REQUEST: nt * REQUESTS_PER_THREAD + ns * REQUESTS_PER_STREAM,
+            Slot.REQUEST: nt * REQUESTS_PER_THREAD + ns * REQUESTS_PER_STREAM + self.readers,
             Slot.STREAM: ns,
             Slot.CLIENT: nb,
             Slot.SURGE: nb,
@@ -123,9 +124,10 @@ class Shape:
         """How the entities, which have a slot each, are reckoned."""
         slots, brokers = self.slots, len(self.entities.brokers)
         threads, streams = slots[Slot.THREAD], slots[Slot.STREAM]
-        others = self.faults + slots[Slot.CONTROLLER] + slots[Slot.SAMPLE]
+        others = self.faults + self.readers + slots[Slot.CONTROLLER] + slots[Slot.SAMPLE]
         count = self.header.slot_count
-        of_brokers = count - others - threads - streams - slots[Slot.REQUEST]
+        requests = slots[Slot.REQUEST] - self.readers
+        of_brokers = count - others - threads - streams - requests
         each, rest = divmod(of_brokers, brokers)
         broker = f"{of_brokers} of" if rest else f"{each} x"
         return (
@@ -165,7 +167,9 @@ def shape_of(scenario: Scenario, choices: Choices) -> Shape:
     entities, faults = entities_of(scenario), len(scenario.faults)
     buckets = buckets_up_to(us(scenario.horizon_ms))
     listeners = 2 if scenario.cluster.replication_listener else 1
-    return _shape(entities, choices.fetchers, choices.io, choices.net, listeners, faults, buckets)
+    readers = sum(f.connections for f in scenario.faults if isinstance(f, ColdReader))
+    counts = choices.fetchers, choices.io, choices.net
+    return _shape(entities, *counts, listeners, faults, readers, buckets)
 
 
 _shape = lru_cache(maxsize=32)(Shape)
