@@ -19,6 +19,7 @@ from isr_pipeline.scenarios.cluster_file import (
     scenario_parts,
 )
 from isr_pipeline.scenarios.disk_load import disks_asked
+from isr_pipeline.scenarios.hardware import Hardware
 from isr_pipeline.scenarios.model import parse_scenario
 
 
@@ -48,17 +49,28 @@ def show(name_or_path: str) -> dict[str, Any]:
 
 
 def told(name_or_path: str) -> Iterator[str]:
-    """Write a cluster file in lines, and which of its disks are asked for more than they write.
+    """Tell of a cluster file in lines, and which of its disks are asked for more than they write.
 
     Raises:
         InputError: no such file, or the first thing in it that cannot be used.
     """
     path = find_cluster(name_or_path)
     file = load_cluster_file(path, str(path))
+    asked = [*_asked(file, path)] if any(one.known for one in _machines(file)) else []
     yield from lines(as_json(file), path.stem)
+    yield from asked
+
+
+def _machines(file: ClusterFile) -> Iterator[Hardware]:
+    """What is said of all brokers' machines, and of each broker's own."""
+    yield file.hardware
+    yield from (broker.hardware for broker in file.brokers)
+
+
+def _asked(file: ClusterFile, path: Path) -> Iterator[str]:
     parts = scenario_parts(file, path.parent)
-    frame = {"scenario_id": path.stem, "horizon_ms": 1, **of_a_scenario(parts)}
-    yield from disks_asked(parse_scenario(frame, str(path)), parts.get("hourly_load", ()))
+    frame = {"scenario_id": "healthy", "horizon_ms": 1, **of_a_scenario(parts)}
+    return disks_asked(parse_scenario(frame, str(path)), file.hourly_load)
 
 
 def as_json(file: ClusterFile) -> dict[str, Any]:
