@@ -111,7 +111,7 @@ class TestClusterFile:
 class TestRefused:
     """What nobody can mean; every field is a whole number of bytes."""
 
-    @pytest.mark.parametrize("field", list(Hardware.model_fields))
+    @pytest.mark.parametrize("field", [one for one in Hardware.model_fields if "bytes" in one])
     @pytest.mark.parametrize("value", [0, -1, 1.5, True, "40 MB"])
     def test_no_whole_number(self, field: str, value: Any) -> None:
         """Less than one, a part of one, a text."""
