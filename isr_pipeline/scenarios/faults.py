@@ -34,7 +34,8 @@ def or_null(check: Check, allowed: str = "") -> Check:
         except Bad as bad:
             raise Bad(bad.allowed if bad.at else allowed, bad.at, bad.given) from None
 
-    return Check(allowed or check.allowed, read)
+    schema = {"anyOf": [check.schema, {"type": "null"}]}
+    return Check(allowed or check.allowed, read, schema)
 
 
 MS = number(0, MS_LIMIT, "milliseconds >= 0 (below 2^50 microseconds)")

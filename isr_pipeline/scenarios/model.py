@@ -71,7 +71,7 @@ from isr_pipeline.scenarios.faults import (
 from isr_pipeline.scenarios.faults import (
     Topic as TopicName,
 )
-from isr_pipeline.scenarios.hardware import Hardware
+from isr_pipeline.scenarios.hardware import BY_BROKER, Hardware, amiss
 from isr_pipeline.scenarios.racks import RackRoundTrip
 from isr_pipeline.scenarios.rule_set_files import RELEASE
 from isr_pipeline.scenarios.streams import ProduceStream
@@ -242,7 +242,7 @@ class Cluster(Strict):
     ] = Field(default={})
     rack_rtt_ms: tuple[RackRoundTrip, ...] = ()
     hardware: Hardware = Field(default=Hardware(), description="Of every broker's machine.")
-    broker_hardware: dict[int, Hardware] = Field(
+    broker_hardware: Annotated[dict[int, Hardware], BY_BROKER] = Field(
         default={}, description="broker -> what its own machine has else"
     )
     replication_listener: Annotated[bool, BOOLEAN] = Field(
@@ -620,6 +620,9 @@ class _Checker:
                 if broker not in cluster.brokers:
                     given = _Description("unknown broker")
                     self.refuse(name, given, self.brokers(), str(broker))
+        for one_broker, wrong in amiss(cluster.hardware, cluster.broker_hardware):
+            at = ("hardware",) if one_broker is None else ("broker_hardware", str(one_broker))
+            self.refuse(at[0], wrong.given, wrong.allowed, *at[1:], wrong.field)
         known = set(cluster.racks.values())
         for i, pair in enumerate(cluster.rack_rtt_ms):
             for j, rack in enumerate(pair.between):

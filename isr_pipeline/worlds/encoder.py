@@ -317,7 +317,7 @@ class Layout:
         rates = [one.disk_write_bytes_per_s or 0 for one in machines]
         dirty = [one.dirty_bytes_max for one in machines]
         reads = [one.disk_read_bytes_per_s or 0 for one in machines]
-        seeks = [round(one.disk_seek_us or 0) for one in machines]
+        seeks = [one.disk_seek_us or 0 for one in machines]
         table_of(self.w, "disks").put(
             slice(None),
             write_bytes_per_s=np.repeat(rates, LOG_DIRS_MAX),
