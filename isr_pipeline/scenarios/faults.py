@@ -332,7 +332,8 @@ class Death(FaultBase):
             not start without that.
         recovery_bytes: of each replica: written since its recovery point before the scenario
             begins. Recovery reads it, and what the scenario adds.
-        recovery_bytes_per_s: what the broker reads at recovery; null: that takes no time.
+        recovery_bytes_per_s: what the broker reads at recovery; null: what its disk reads, and
+            without a known speed that takes no time.
         rack: whose brokers lose power together.
         power_domain: brokers that lose power together.
     """

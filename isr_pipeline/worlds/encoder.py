@@ -18,7 +18,14 @@ from isr_pipeline.base.compiling import is_exact
 from isr_pipeline.kafka.election import Change, waits_for_imbalance
 from isr_pipeline.kafka.recovery import Lost
 from isr_pipeline.kafka.rows import LINE, Array
-from isr_pipeline.scenarios.faults import ClientSurge, ColdReader, ControllerOutage, Window, us
+from isr_pipeline.scenarios.faults import (
+    ClientSurge,
+    ColdReader,
+    ControllerOutage,
+    Crash,
+    Window,
+    us,
+)
 from isr_pipeline.simulation.world import tables
 from isr_pipeline.simulation.world.columns import Table, header_of, numbers_of, table_of
 from isr_pipeline.simulation.world.start import begin_world
@@ -368,6 +375,9 @@ class Layout:
                     by_broker[i].append(n)
             self._touched_partitions(touched[n], row, fields)
             encoding.values(row, fault, self.entities)
+            if isinstance(fault, Crash) and not row.recovery_bytes_per_s and broker is not None:
+                machine = self.s.cluster.hardware_of(broker)
+                row.recovery_bytes_per_s = machine.disk_read_bytes_per_s or 0
             empty = isinstance(fault, Window) and row.end == row.start
             if row.lost == Lost.TAIL:
                 row.flushed_at = self._last_flush(fault, row.start)

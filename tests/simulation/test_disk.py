@@ -477,3 +477,18 @@ class TestMeasures:
         """A healthy world waits for no disk."""
         found = ran(None).outcome
         assert found["append_wait_ms"] == found["log_wait_ms"] == found["catch_up_ms"] == 0
+
+
+def test_recovery_reads_the_disk() -> None:
+    """After a crash the log is read at its speed, unless the fault says another."""
+    crash = {
+        "kind": "crash", "broker": 3, "start_ms": 12_000, "restart_after_ms": 8_000,
+        "recovery_bytes": 40_000_000,
+    }  # fmt: skip
+    fast = {**READS, "disk_write_bytes_per_s": 10**9}
+
+    def back_ms(**more: Any) -> float:
+        found = ran(3, faults=[{**crash, **more}], **fast)
+        return next(float(one["t_ms"]) for one in found.events if one["kind"] == "isr_expand")
+
+    assert back_ms() - back_ms(recovery_bytes_per_s=10**9) == pytest.approx(2_000, abs=700)
