@@ -152,7 +152,7 @@ class TestWrites:
         """A disk that is looked at every microsecond writes as fast as it does unseen."""
         times = np.arange(1000)
         ends = np.zeros_like(times)
-        look_all(encode(made(1)).w, times, ends)
+        look_all(encode(made(1, disk_write_bytes_per_s=1_700_001)).w, times, ends)
         assert int(np.ptp(ends)) <= 1
 
 
@@ -291,10 +291,18 @@ class TestJumps:
         assert differences(made(slow, disk_write_bytes_per_s=rate, faults=faults)) == []
 
 
-def replayed(*, own_listener: bool, horizon_ms: int = 30_000, **more: Any) -> Scenario:
+def replayed(
+    *,
+    own_listener: bool,
+    horizon_ms: int = 30_000,
+    batches: Any = None,
+    other: Any = None,
+    **more: Any,
+) -> Scenario:
     """Eight connections replay old data of the leader of two partitions from 10 s on."""
     hardware = {**READS, "disk_write_bytes_per_s": READ_RATE, "dirty_bytes": 32_000_000}
     load = {"records_per_batch": 1, "record_bytes": 50_000, "request_bytes": 100_000}
+    many = [{**load, "records_per_s": 2.5}] * 16
     window = {"start_ms": 10_000, "duration_ms": horizon_ms - 10_000}
     reader = {"kind": "cold_reader", "broker": 1, "connections": 8, **window, **more}
     return parse_scenario(
@@ -313,11 +321,11 @@ def replayed(*, own_listener: bool, horizon_ms: int = 30_000, **more: Any) -> Sc
                 {
                     "name": "t",
                     "assignment": {0: [1, 2, 3], 1: [1, 3, 2]},
-                    "produce": [{**load, "records_per_s": 2.5}] * 16,
+                    "produce": [{**load, **batches}] if batches else many,
                 }
             ],
             "config": {"replica.lag.time.max.ms": 4000},
-            "faults": [reader],
+            "faults": [reader, other] if other else [reader],
         },
         "replay",
     )
@@ -340,6 +348,23 @@ class TestColdReader:
         """They share the clients' listener with it."""
         found = run(replayed(own_listener=True)).outcome
         assert found["produce_latency_acks_1_p99_ms"] > 2_000
+
+    def test_large_requests_come_in_by_turns(self) -> None:
+        """One that takes seven of a socket's buffers waits for seven rounds of the thread."""
+        small, large = (
+            run(replayed(own_listener=True, batches={"records_per_batch": n, "records_per_s": n}))
+            for n in (1, 20)
+        )
+        latency = "produce_latency_acks_1_p99_ms"
+        assert large.outcome[latency] > 3 * small.outcome[latency]
+
+    def test_a_disk_that_stands_still_reads_nothing(self) -> None:
+        """What was asked of it meanwhile is read when it goes on."""
+        still = {"kind": "slow_disk", "broker": 1, "read_factor": 0}
+        fault = {**still, "start_ms": 15_000, "duration_ms": 10_000}
+        scenario, moved = replayed(own_listener=True), replayed(own_listener=True, other=fault)
+        before, after = (run(one).outcome["cold_read_bytes"] for one in (scenario, moved))
+        assert 0.4 < after / before < 0.6
 
     def test_one_with_a_pace_holds_up_nobody(self) -> None:
         """Of a megabyte a second."""
@@ -412,6 +437,54 @@ class TestPageCache:
         fast = self.back_after(disk_read_bytes_per_s=20_000_000, disk_seek_us=None)
         assert 3 < slow / fast < 5
 
+    def test_what_was_just_written_is_warm(self) -> None:
+        """Followers that keep up read no disk."""
+        assert ran(1, disk_write_bytes_per_s=10**9, **READS).outcome["cold_read_bytes"] == 0
+
+    @staticmethod
+    def read_for(*faults: dict[str, Any], behind: tuple[int, ...] = (3,), **machine: Any) -> int:
+        """How much the leader's disk reads for followers that are 20 MB behind."""
+        hardware = {**READS, "disk_write_bytes_per_s": 10**9, "dirty_bytes": DIRTY, **machine}
+        stream = {"records_per_s": 10, "record_bytes": 50_000, "records_per_batch": 1}
+        scenario = parse_scenario(
+            {
+                "scenario_id": "cold",
+                "warmup_ms": 0,
+                "horizon_ms": 60_000,
+                "cluster": {
+                    "release": "3.7-3.9",
+                    "controller": "kraft",
+                    "brokers": [1, 2, 3],
+                    "broker_hardware": {1: hardware},
+                },
+                "topics": [
+                    {
+                        "name": "t",
+                        "assignment": {0: [1, 2, 3]},
+                        "behind": {0: dict.fromkeys(behind, 400)} if behind else {},
+                        "produce": stream,
+                    }
+                ],
+                "faults": list(faults),
+            },
+            "cold",
+        )
+        return int(run(scenario).outcome["cold_read_bytes"])
+
+    def test_a_second_reader_finds_it_warm(self) -> None:
+        """Two followers that fetch the same at one pace cost one read."""
+        one, both = self.read_for(), self.read_for(behind=(2, 3))
+        assert 20e6 <= one <= both < 1.1 * one
+
+    @pytest.mark.parametrize(("lost", "is_read"), [("nothing", False), ("tail", True)])
+    def test_a_power_cut_empties_it(self, lost: str, *, is_read: bool) -> None:
+        """A process that ends leaves its data in memory, a machine does not."""
+        away = {"kind": "crash", "broker": 3, "start_ms": 5_000, "restart_after_ms": 30_000}
+        cut = {"kind": "crash", "broker": 1, "start_ms": 20_000, "restart_after_ms": 1_000}
+        other = {"kind": "crash", "broker": 2, "start_ms": 10_000}
+        cut |= {"lost": lost, "flush_ms": 1}
+        assert (self.read_for(away, other, cut, behind=()) > 0) == is_read
+
     def test_without_a_speed_all_is_warm(self) -> None:
         """Null is no limit."""
         assert self.back_after(disk_read_bytes_per_s=None) < 2_000
@@ -442,6 +515,27 @@ class TestCauses:
         """A paused follower has waited for no disk."""
         pause = {"kind": "pause", "broker": 3, "start_ms": 12_000, "duration_ms": 10_000}
         found = ran(None, faults=[pause])
+        assert shrinks(found)
+        assert removals(found) == []
+
+    def test_none_by_a_fault_after_a_wait(self) -> None:
+        """A disk that stood still for a while explains nothing ten seconds later."""
+        pause = {"kind": "pause", "broker": 3, "start_ms": 25_000, "duration_ms": 10_000}
+        found = ran(
+            3,
+            faults=[TestSlowDisk.fault(0, 3_000), pause],
+            disk_write_bytes_per_s=50_000_000,
+            dirty_bytes=1_000_000,
+        )
+        assert found.outcome["append_wait_ms"] > 2_000
+        assert shrinks(found)
+        assert removals(found) == []
+
+    def test_none_by_a_fault_beside_short_waits(self) -> None:
+        """What was waited is less than half of the lag."""
+        pause = {"kind": "pause", "broker": 3, "start_ms": 15_000, "duration_ms": 10_000}
+        scenario = replayed(own_listener=False, bytes_per_s=1_000_000, other=pause)
+        found = run(scenario, events=True)
         assert shrinks(found)
         assert removals(found) == []
 
