@@ -38,12 +38,11 @@ class Budget(Strict):
         description="Of one configuration over all its panels; at least the regression and the "
         "confirm panel together.",
     )
-    minutes: Annotated[float, number(0, 1_440.001, "a number > 0 and <= 1440", low_open=True)] = (
-        Field(
-            default=30,
-            description="Time limit, after which no stage goes on; a fast machine never reaches "
-            "it.",
-        )
+    minutes: Annotated[
+        float, number(0, 1440, "a number > 0 and <= 1440", low_open=True, high_too=True)
+    ] = Field(
+        default=30,
+        description="Time limit, after which no stage goes on; a fast machine never reaches it.",
     )
 
 

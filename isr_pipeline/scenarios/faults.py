@@ -47,6 +47,7 @@ BYTES_MAX = 2**40
 BYTES_PER_S = number(1, BYTES_MAX, "bytes a second >= 1, or null (recovery takes no time)")
 US = number(0, TIME_LIMIT_US, "microseconds >= 0 (below 2^50)")
 RATE = number(0, RATE_MAX, "a number >= 0 (below 1e9)")
+PART = number(0, 1, "a number 0..1", high_too=True)
 POSITIVE = number(0, RATE_MAX, "a number > 0 (below 1e9)", low_open=True)
 PARTITION = whole(0, INT_MAX, "the number of a partition of the topic")
 COUNT = whole(1, COUNT_MAX)
@@ -233,8 +234,8 @@ class SlowDisk(Window):
     log_dir: Annotated[
         int | None, or_null(whole(0, INT_MAX, "the 0-based number of a log dir"))
     ] = None
-    write_factor: Annotated[float, number(0, 1, "a number 0..1")] = 1.0
-    read_factor: Annotated[float, number(0, 1, "a number 0..1")] = 1.0
+    write_factor: Annotated[float, PART] = 1.0
+    read_factor: Annotated[float, PART] = 1.0
 
     def amiss(self, log_dirs: int) -> Amiss | None:
         """The broker has that log dir."""

@@ -399,7 +399,7 @@ def _name(value: Any) -> str:
     return value
 
 
-LOAD_FACTOR = number(0, 1000, "a number > 0 (at most 1000)", low_open=True)
+LOAD_FACTOR = number(0, 1000, "a number > 0 (at most 1000)", low_open=True, high_too=True)
 HOURS = 24
 
 

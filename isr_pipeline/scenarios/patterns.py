@@ -658,7 +658,7 @@ def poison_then_election(draw: Draw) -> Faults:
 
 _SCOPE = one_of("all", "one", "some")
 _TRUTH = BOOLEAN
-_PART = number(0, 10, "a number 0..10 (times the duration)")
+_PART = number(0, 10, "a number 0..10 (times the duration)", high_too=True)
 
 
 PARAMETERS: dict[str, Check] = {

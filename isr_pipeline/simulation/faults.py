@@ -528,6 +528,7 @@ def _bootstrap(world: World, rules: Rules, fault: Fault) -> None:
     _withdraw_fetches(world, rules, replica)
     replica.log_end_offset = partition.replicas[leader].log_end_offset - fault.value
     replica.high_watermark = replica.log_end_offset
+    replica.recovery_point = min(replica.recovery_point, replica.log_end_offset)
     replica.epoch_count = 1
     replica.newest_epoch = replica.epochs[0].epoch
     touch(world, replica)

@@ -366,6 +366,11 @@ class TestColdReader:
         before, after = (run(one).outcome["cold_read_bytes"] for one in (scenario, moved))
         assert 0.4 < after / before < 0.6
 
+    def test_a_whole_speed_is_a_part_of_it(self) -> None:
+        """Both ends of 0..1 belong to it."""
+        for factor in (0, 1):
+            assert made(1, faults=[{**TestSlowDisk.fault(0.5, broker=1), "write_factor": factor}])
+
     def test_one_with_a_pace_holds_up_nobody(self) -> None:
         """Of a megabyte a second."""
         found = run(replayed(own_listener=False, bytes_per_s=1_000_000), events=True)

@@ -111,6 +111,16 @@ def test_recovery_keeps_a_killed_broker_out() -> None:
     assert later_ms == pytest.approx(10_000, abs=60)
 
 
+def test_an_emptied_log_takes_no_time_to_recover() -> None:
+    """A replica that began anew has less than it had flushed before."""
+    where = {"broker": 3, "topic": "t", "partition": 0}
+    crash = fault("crash", 10000, broker=3, restart_after_ms=5000, recovery_bytes_per_s=1)
+    quick = acknowledged(fault("crash", 10000, broker=3, restart_after_ms=5000))
+    emptied = acknowledged(fault("bootstrap", 10000, records=10**6, **where), crash)
+    back_ms = at(emptied, "broker_unfenced")
+    assert back_ms == pytest.approx(at(quick, "broker_unfenced"), abs=60)
+
+
 def test_a_rack_loses_together() -> None:
     """As if its brokers were named."""
     racks = {1: "a", 2: "b", 3: "a"}

@@ -68,19 +68,27 @@ class Check:
         return dict(self.schema)
 
 
-def number(low: float, high: float, allowed: str, *, low_open: bool = False) -> Check:
-    """A finite number in a range; whole numbers come out as int, so that 5 and 5.0 are the same."""
+def number(
+    low: float, high: float, allowed: str, *, low_open: bool = False, high_too: bool = False
+) -> Check:
+    """A finite number in a range; whole numbers come out as int, so that 5 and 5.0 are the same.
+
+    Its end does not belong to the range, unless ``high_too``.
+    """
 
     def read(value: Any) -> int | float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise Bad(allowed)
-        if not low <= value < high or (low_open and value == low):
+        if not low <= value <= high:
+            raise Bad(allowed)
+        if (low_open and value == low) or (value == high and not high_too):
             raise Bad(allowed)
         whole = as_whole(value)
         return value if whole is None else whole
 
     least = "exclusiveMinimum" if low_open else "minimum"
-    return Check(allowed, read, {"type": "number", least: low, "exclusiveMaximum": high})
+    most = "maximum" if high_too else "exclusiveMaximum"
+    return Check(allowed, read, {"type": "number", least: low, most: high})
 
 
 def whole(low: int, high: int, allowed: str = "") -> Check:
