@@ -110,7 +110,9 @@ def experiment_note(name: str, description: str, links: dict[str, str]) -> str:
         "keeps its former runs, marked *replaced*, until it is pruned. A simulator made every "
         "number; no broker was touched.\n\n"
         "*Ratio* is to the reference, as judged; *scenarios* says on how many. *Value* is of the "
-        "standing panel. Intervals and all other metrics are in a night's artefacts, *tables*."
+        "standing panel. The tags *reference.better*, *reference.worse* and *reference.undecided* "
+        "name what the tests call so. Intervals and all other metrics are in a night's artefacts, "
+        "*tables*."
     )[:NOTE_CHARACTERS]
 
 
