@@ -74,6 +74,13 @@ def runs(client: MlflowClient, **tags: str) -> list[Run]:
     return find_runs(client, "synthetic", **tags)
 
 
+def source(run: Run) -> tuple[str, str]:
+    """Kind and address of a run's dataset."""
+    assert run.inputs is not None
+    (given,) = run.inputs.dataset_inputs
+    return given.dataset.source_type, json.loads(given.dataset.source)["uri"]
+
+
 class TestLogNight:
     """A parent per night, a child per configuration."""
 
@@ -93,16 +100,6 @@ class TestLogNight:
             assert tags["verdict"] == "baseline"
             assert child.info.status == "FINISHED"
 
-    def test_how_sure_a_value_is(self, client: MlflowClient) -> None:
-        """Beside each value of a child its interval's ends, the ratio, and how many scenarios."""
-        log_night(judged().plan(NIGHT), "manual__1")
-        for child in runs(client, kind="configuration"):
-            metrics = child.data.metrics
-            value = metrics["isr_flaps_per_partition_hour"]
-            low, high = (metrics[f"isr_flaps_per_partition_hour.{end}"] for end in ("low", "high"))
-            assert low <= value <= high
-            assert metrics["isr_flaps_per_partition_hour.scenarios"] == 30
-
     def test_columns_of_the_list_are_filled(self, client: MlflowClient) -> None:
         """User, source and version; a run began when the night did; its dataset is the panel."""
         plan = judged().plan(NIGHT)
@@ -113,7 +110,7 @@ class TestLogNight:
         for run in runs(client, night=NIGHT):
             assert run.data.tags["mlflow.user"]
             assert run.data.tags["mlflow.source.type"] == "JOB"
-            assert run.info.start_time == 1_000_000_000
+            assert run.info.start_time // 1_000 == 1_000_000
             assert run.info.end_time > run.info.start_time
             assert run.inputs is not None
             (given,) = run.inputs.dataset_inputs
@@ -125,7 +122,7 @@ class TestLogNight:
         parent = log_night(plan, "manual__1")
         attach_report(plan)
         listed = {one.path for one in client.list_artifacts(parent, "tables")}
-        assert listed == {"tables/summary.json", "tables/verdicts.json"}
+        assert listed == {f"tables/{name}.json" for name in ("summary", "verdicts", "reference")}
         file = client.download_artifacts(parent, "tables/verdicts.json")
         expected = store.count_rows("verdicts", plan.experiment, NIGHT)
         assert len(json.loads(Path(file).read_text())["data"]) == expected
@@ -145,23 +142,32 @@ class TestLogNight:
         log_night(judged().plan(NIGHT), "manual__1")
         children = runs(client, kind="configuration")
         assert len({frozenset(child.data.params) for child in children}) == 1
-        moved = "led_under_min_isr_rate_percent_of_time.ratio"
         every = [
-            {name for name in one.data.metrics if not name.startswith(moved)} for one in children
+            {name for name in one.data.metrics if "time under min ISR" not in name}
+            for one in children
         ]
         assert [one ^ every[0] for one in every] == [set()] * len(every)
         assert "replica.lag.time.max.ms" in children[0].data.params
         assert all(math.isfinite(v) for child in children for v in child.data.metrics.values())
 
-    def test_metric_names_say_their_unit(self, client: MlflowClient) -> None:
-        """A count is per scenario, a latency in ms, a share in percent as everywhere else."""
-        log_night(judged().plan(NIGHT), "manual__1")
-        names = set(runs(client, kind="configuration")[0].data.metrics)
-        assert {"records_lost_per_scenario", "commit_latency_p99_ms"} <= names
-        assert {
-            "leaderless_rate_percent_of_time",
-            "any_leaderless_percent_of_scenarios",
-        } <= names
+    def test_every_night_has_its_own_panel(self, client: MlflowClient) -> None:
+        """The address of a dataset is that of the night's table, though the panel is the same."""
+        for night in (NIGHT, LATER):
+            parent = client.get_run(log_night(judged(night).plan(night), "manual__1"))
+            assert source(parent) == (
+                "local",
+                str(store.table_path("scenarios", "synthetic", night)),
+            )
+
+    def test_a_panel_in_a_store(
+        self, client: MlflowClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its address is the store's, of the kind that MLflow has for it."""
+        plan = judged().plan(NIGHT)
+        monkeypatch.setenv("ISR_PIPELINE_ROOT", "s3://bucket/tables")
+        parent = client.get_run(log_night(plan, "manual__1"))
+        place = f"s3://bucket/tables/scenarios/experiment=synthetic/night={NIGHT}"
+        assert source(parent) == ("s3", place)
 
     def test_running_again_replaces(self, client: MlflowClient) -> None:
         """One set of runs counts; the former one stays, says what replaced it, and so do files."""
@@ -188,7 +194,7 @@ class TestLogNight:
             assert len(runs(client, night=night, status="complete")) == 4
 
     def test_regressed_is_found_by_its_tag(self, client: MlflowClient) -> None:
-        """`tags.verdict = 'regressed'` finds the child, with delta and q of each metric."""
+        """`tags.verdict = 'regressed'` finds the child."""
         world = judged()
         world.scenarios = 120
         judge_night(world.write(NIGHT))
@@ -200,9 +206,6 @@ class TestLogNight:
         (found,) = runs(client, verdict="regressed", kind="configuration")
         assert found.data.tags["config_name"] == "lag-20s"
         assert found.data.tags["regressed_metrics"] == "isr_flaps_per_partition_hour"
-        assert found.data.metrics["delta.isr_flaps_per_partition_hour"] > 0
-        assert found.data.metrics["q.isr_flaps_per_partition_hour"] < 0.05
-        assert found.data.metrics["q.records_lost"] == 1.0
         tags = client.get_run(parent).data.tags
         assert tags["verdict"] == "regressed"
         assert tags["headline"] in tags["mlflow.note.content"]

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import time
 from datetime import datetime
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from isr_pipeline.base.processes import user_name
 from isr_pipeline.base.storage.places import at_hand, modified_s
 from isr_pipeline.experiment.file import dag_id_of
 from isr_pipeline.report import differences
-from isr_pipeline.report.tracking import names, pages, trend
+from isr_pipeline.report.tracking import compared, names, pages, trend
 from isr_pipeline.report.tracking.client import (
     ACCEPTED,
     BASELINE_TAG,
@@ -32,18 +31,17 @@ from isr_pipeline.report.tracking.client import (
 from isr_pipeline.tables import store
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.changes import read_changes
-from isr_pipeline.verdicts.record import RED, ConfigVerdict, NightVerdict, Status, verdict_of
+from isr_pipeline.verdicts.record import RED, NightVerdict, Status, verdict_of
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.verdicts.baseline import BaselineRecord
-    from isr_pipeline.verdicts.record import AgainstReference
 
 NIGHT_FILES = (
     "plan.json",
@@ -85,12 +83,10 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
     with refused_in_one_line(), _undone_if_it_fails(client, made):
         before = find_runs(client, plan.experiment, night=plan.night)
         parent = _log_parent(client, plan, verdict, dag_run_id, made)
-        values, sure = _summary(plan)
-        with_intervals = {config_id: own | sure[config_id] for config_id, own in values.items()}
-        failed = _log_children(client, plan, verdict, dag_run_id, made, values=with_intervals)
+        failed = _log_children(client, plan, verdict, dag_run_id, made)
         failed += [parent] if verdict.red else []
         _attach_files(client, parent, plan)
-        _log_tables(client, parent, plan)
+        _log_tables(client, parent, plan, verdict)
         known = experiment_id(client, plan.experiment)
         trends = trend.experiment_id(client, plan.experiment)
         links = _links(plan, dag_run_id, known, made, trends=trends)
@@ -102,7 +98,7 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
             client.set_tag(run_id, "status", names.COMPLETE)
             client.set_terminated(run_id, "FAILED" if run_id in failed else "FINISHED")
         _pin(client, plan.experiment)
-        trend.log_trends(client, trends, verdict, values, plan.reference)
+        trend.log_trends(client, trends, verdict, _values(plan), plan.reference)
         _describe(client, plan, known, trends)
     pages.remember(plan.place, experiment_id=known, run_id=parent)
     return parent
@@ -273,14 +269,19 @@ def _began_ms(plan: Plan) -> int:
 
 
 def _log_panel(client: MlflowClient, run_id: str, plan: Plan) -> None:
-    """Name the panel as the run's dataset: a filter on datasets sees one run at a time."""
+    """Name the panel as the run's dataset: a filter on datasets sees one run at a time.
+
+    MLflow keeps the first address of a name and digest, and the panel of every night has the same
+    digest: so the name tells the night.
+    """
     from mlflow.entities import Dataset, DatasetInput, InputTag  # noqa: PLC0415
 
+    place = store.table_path("scenarios", plan.experiment, plan.night)
     panel = Dataset(
-        name=f"{plan.experiment} standing panel",
+        name=f"{plan.experiment} standing panel of {plan.night}",
         digest=plan.panel_digest[:36],
-        source_type="local",
-        source=json.dumps({"uri": str(store.table_path("scenarios", plan.experiment, plan.night))}),
+        source_type=urlsplit(str(place)).scheme or "local",
+        source=json.dumps({"uri": str(place)}),
         profile=json.dumps({"scenarios": plan.panels["regression"]}),
     )
     context = [InputTag("mlflow.data.context", "standing panel")]
@@ -294,22 +295,19 @@ def _changed(plan: Plan) -> list[str]:
 
 
 def _log_children(
-    client: MlflowClient,
-    plan: Plan,
-    verdict: NightVerdict,
-    dag_run_id: str,
-    made: list[str],
-    *,
-    values: dict[str, dict[str, float]],
+    client: MlflowClient, plan: Plan, verdict: NightVerdict, dag_run_id: str, made: list[str]
 ) -> list[str]:
-    """Log every configuration, and return the runs of those that turn the night red."""
+    """Log every configuration, and return the runs of those that turn the night red.
+
+    MLflow lists the newest first, so the experiment's first began the latest, by milliseconds.
+    """
     failed = []
     experiment = experiment_id(client, plan.experiment)
     trends = trend.experiment_id(client, plan.experiment)
     shared, began_ms = _shared_tags(plan, dag_run_id), _began_ms(plan)
     against = {one.config_id: one for one in verdict.against_reference}
-    itself = _itself(against.values())
-    for configuration in plan.configurations:
+    metrics = compared.metrics_of(verdict)
+    for after, configuration in enumerate(plan.configurations, start=1):
         one = verdict.configuration(configuration.config_id)
         beside = against.get(one.config_id)
         tags = {
@@ -318,6 +316,7 @@ def _log_children(
             **names.reference_tags(beside),
             "kind": "configuration",
             "status": names.WRITING,
+            pages.ORDER: f"{after:04d}",
             "mlflow.parentRunId": made[0],
             "mlflow.note.content": names.config_note(
                 one,
@@ -327,80 +326,34 @@ def _log_children(
             ),
         }
         run = client.create_run(
-            experiment, run_name=configuration.name, tags=tags, start_time=began_ms
+            experiment,
+            run_name=configuration.name,
+            tags=tags,
+            start_time=began_ms + len(plan.configurations) - after,
         )
         made.append(run.info.run_id)
         _log_panel(client, run.info.run_id, plan)
         failed += [run.info.run_id] if one.status in RED else []
-        metrics = {
-            **values[configuration.config_id],
-            **_verdict_metrics(one),
-            **(_reference_metrics(beside) if beside else itself),
-        }
         params: dict[str, object] = {"configuration": configuration.name}
-        _log_batch(client, run.info.run_id, metrics, params | configuration.params)
+        _log_batch(client, run.info.run_id, metrics[one.config_id], params | configuration.params)
     return failed
 
 
-def _summary(plan: Plan) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
-    """What the summary of the whole standing panel says, in MLflow's names and units.
+def _values(plan: Plan) -> dict[str, dict[str, float]]:
+    """What the summary of the whole standing panel says, in MLflow's names and units of trends.
 
     Returns:
-        config_id -> metric -> value, NaN if there is none; and config_id -> metric with its ending
-        -> how sure that is: ``.low`` and ``.high`` end its 95 % interval, ``.scenarios`` says of
-        how many scenarios it is. Shares are in percent, as everywhere else.
+        config_id -> metric -> value, shares in percent.
     """
     rows = store.read_table("summary", plan.experiment, plan.night, root=plan.root)
     whole = rows[(rows["panel"] == "regression") & (rows["stratum"] == "all")]
-    empty = {names.metric_name(column): math.nan for column in METRICS}
-    values = {one.config_id: dict(empty) for one in plan.configurations}
-    sure: dict[str, dict[str, float]] = {one.config_id: {} for one in plan.configurations}
+    values: dict[str, dict[str, float]] = {one.config_id: {} for one in plan.configurations}
     for row in whole.to_dict("records"):
         config_id, metric = row["config_id"], row["metric"]
-        if config_id not in values or metric not in METRICS:
-            continue
-        name = names.metric_name(metric)
-        values[config_id][name] = float(row["value"]) * METRICS[metric].unit.factor
-        numbers = {key: float(row[key]) * METRICS[metric].unit.factor for key in ("low", "high")}
-        numbers["scenarios"] = float(row["scenarios"] - row["scenarios_failed"])
-        known = {f"{name}.{key}": one for key, one in numbers.items() if math.isfinite(one)}
-        sure[config_id] |= known
-    return values, sure
-
-
-def _verdict_metrics(one: ConfigVerdict) -> dict[str, float]:
-    """`delta.*` and `q.*`; an unchanged metric has 0 and 1, one without a baseline nothing."""
-    metrics: dict[str, float] = {}
-    for metric in one.metrics:
-        if metric.delta is not None:
-            delta = metric.delta * METRICS[metric.metric].unit.factor
-            metrics[f"delta.{names.metric_name(metric.metric)}"] = delta
-            metrics[f"q.{metric.metric}"] = 1.0 if metric.q is None else metric.q
-    return metrics
-
-
-def _reference_metrics(one: AgainstReference) -> dict[str, float]:
-    """`M.ratio` to the reference, `M.ratio_low` and `M.ratio_high` of its interval, `M.ratio_q`.
-
-    What is the same in every scenario has the ratio 1, so that a column has no hole.
-    """
-    metrics: dict[str, float] = {}
-    for each in one.differences:
-        pair = each.pair
-        found = {"": pair.ratio, "_low": pair.low, "_high": pair.high, "_q": each.q}
-        if not each.differing:
-            found = dict.fromkeys(found, 1.0)
-        name = names.metric_name(each.metric)
-        metrics |= {
-            f"{name}.ratio{key}": value for key, value in found.items() if value is not None
-        }
-    return metrics
-
-
-def _itself(compared: Iterable[AgainstReference]) -> dict[str, float]:
-    """The reference beside itself, in every metric that another is compared in."""
-    every = [name for one in compared for name in _reference_metrics(one)]
-    return dict.fromkeys(every, 1.0)
+        if config_id in values and metric in METRICS:
+            value = float(row["value"]) * METRICS[metric].unit.factor
+            values[config_id][names.metric_name(metric)] = value
+    return values
 
 
 def _log_batch(
@@ -430,12 +383,15 @@ def _attach_files(client: MlflowClient, parent: str, plan: Plan) -> None:
             client.log_artifacts(parent, str(folder / "figures"), "figures")
 
 
-def _log_tables(client: MlflowClient, parent: str, plan: Plan) -> None:
+def _log_tables(client: MlflowClient, parent: str, plan: Plan, verdict: NightVerdict) -> None:
     """Log the small tables so that MLflow shows and compares them; a second time adds rows."""
     for table in TABLES:
         if store.has_table(table, plan.experiment, plan.night, plan.root):
             rows = store.read_table(table, plan.experiment, plan.night, root=plan.root)
             client.log_table(parent, rows, f"tables/{table}.json")
+    beside = compared.reference_table(verdict)
+    if len(beside):
+        client.log_table(parent, beside, "tables/reference.json")
 
 
 def _describe(client: MlflowClient, plan: Plan, known: str, trends: str) -> None:
@@ -468,6 +424,7 @@ def _links(
         **links,
         "report": pages.report_of(known, parent),
         "configurations side by side": pages.comparison(known, children[:COMPARED_MAX]),
+        "their ratios, charted": pages.charted(known, f"tags.mlflow.parentRunId = '{parent}'"),
         "trends of nights": trend.page(trends, plan.panel_digest),
     }
 

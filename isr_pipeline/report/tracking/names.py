@@ -1,4 +1,4 @@
-"""Names and texts in MLflow: metrics with their units, tags, the note of a night."""
+"""Names and texts in MLflow: metrics of trends with their units, tags, the note of a night."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ WORSE_MAX = 10
 
 
 def metric_name(column: str) -> str:
-    """Name of an outcome column in MLflow, unit included."""
+    """Name of an outcome column in MLflow's trends, unit included."""
     return column + METRICS[column].unit.suffix
 
 
@@ -108,7 +108,11 @@ def experiment_note(name: str, description: str, links: dict[str, str]) -> str:
         "A run named by a date is a night; below it is one run for each configuration. A red cross "
         "is a night, or a configuration, that regressed or has no data. A night that was run again "
         "keeps its former runs, marked *replaced*, until it is pruned. A simulator made every "
-        "number; no broker was touched."
+        "number; no broker was touched.\n\n"
+        "*Ratio* is to the reference, as judged; *scenarios* says on how many. *Value* is of the "
+        "standing panel. The tags *reference.better*, *reference.worse* and *reference.undecided* "
+        "name what the tests call so. Intervals and all other metrics are in a night's artefacts, "
+        "*tables*."
     )[:NOTE_CHARACTERS]
 
 

@@ -35,6 +35,9 @@ BY_AIRFLOW = "/isr"
 VIEW = "workflowType=machine_learning"
 """Without it, MLflow's pages show somebody who never chose a view the one for language models."""
 
+ORDER = "order"
+"""Tag by which runs are charted: MLflow draws the ten that its list has first."""
+
 FILE = "mlflow.json"
 
 NOTE_TAG = "mlflow.note.content"
@@ -118,6 +121,20 @@ def comparison(experiment_id: str, run_ids: Sequence[str]) -> str:
     """Address within MLflow of runs side by side, every param and metric of them."""
     runs, known = (quote(json.dumps(list(ids))) for ids in (run_ids, [experiment_id]))
     return f"#/compare-runs?runs={runs}&experiments={known}&{VIEW}"
+
+
+def charted(experiment_id: str, wanted: str) -> str:
+    """Address within MLflow of charts of an experiment's runs, drawn in the order of their tag.
+
+    Sorted by a tag, MLflow lists children by themselves: below their parent they are folded away.
+
+    Args:
+        experiment_id: in the store.
+        wanted: a filter of MLflow's.
+    """
+    order = quote(f"tags.`{ORDER}`")
+    shown = f"compareRunsMode=CHART&orderByKey={order}&orderByAsc=true&{VIEW}"
+    return f"#/experiments/{experiment_id}/runs?searchFilter={quote(wanted)}&{shown}"
 
 
 def server() -> str:

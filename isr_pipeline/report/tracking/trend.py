@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from isr_pipeline.report.tracking import names, pages
 from isr_pipeline.report.tracking.client import experiment_id as own_experiment_id
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
 
 KIND = "trend"
 """Value of the tag `kind`."""
-
-ORDER = "order"
-"""Tag by which trends are listed, and so drawn."""
 
 REGRESSED = "regressed"
 """Metric that every point has: 1 in a night in which the configuration regressed, else 0."""
@@ -67,9 +63,7 @@ def page(known: str, panel_digest: str, name: str | None = None) -> str:
     wanted = f"tags.kind = '{KIND}' and tags.panel_digest = '{panel_digest}'"
     if name:
         wanted += f" and tags.config_name = '{name}'"
-    place = f"#/experiments/{known}/runs?searchFilter={quote(wanted)}&compareRunsMode=CHART"
-    place += f"&orderByKey={quote(f'tags.`{ORDER}`')}&orderByAsc=true&{pages.VIEW}"
-    return place
+    return pages.charted(known, wanted)
 
 
 def log_trends(
@@ -115,7 +109,7 @@ def log_trends(
     # What is made last is what a list of the newest shows first.
     for one in sorted(verdict.configurations, key=lambda one: _order(one, reference), reverse=True):
         points = _points(one, values.get(one.config_id, {}), day, step)
-        own = {**tags, "config_name": one.name, ORDER: _order(one, reference)}
+        own = {**tags, "config_name": one.name, pages.ORDER: _order(one, reference)}
         if one.name not in runs:
             _write(client, known, own, points)
             continue
@@ -131,8 +125,8 @@ def log_trends(
             replaced.append(trend.info.run_id)
         else:
             client.log_batch(trend.info.run_id, metrics=points)
-            if trend.data.tags.get(ORDER) != own[ORDER]:
-                client.set_tag(trend.info.run_id, ORDER, own[ORDER])
+            if trend.data.tags.get(pages.ORDER) != own[pages.ORDER]:
+                client.set_tag(trend.info.run_id, pages.ORDER, own[pages.ORDER])
     remove_runs(client, replaced)
 
 
