@@ -195,6 +195,13 @@ def _fetch_requests(world: World, partition: Partition) -> None:
 
 
 @compiled
+def _back_off(world: World, stream: Stream) -> None:
+    """Try again later: until then nothing is sent."""
+    stream.retry_at = world.now + RETRY_US
+    schedule(world, stream.slot, stream.retry_at)
+
+
+@compiled
 def _send(world: World, stream: Stream) -> None:
     """Send what has gathered to the leader that the metadata name; one request is out then."""
     _give_up_expired(world, stream)
@@ -209,8 +216,7 @@ def _send(world: World, stream: Stream) -> None:
         if request.state != RequestState.FREE:
             request = stream.requests[j]
     if leader < 0 or request.state != RequestState.FREE:
-        stream.retry_at = now + RETRY_US
-        schedule(world, stream.slot, now + RETRY_US)
+        _back_off(world, stream)
         return
     records = stream.to_send_again
     if records == 0:
@@ -288,8 +294,7 @@ def _refused(world: World, stream: Stream, request: Request) -> None:
     stream.to_send_again = request.records
     if not stream.sends_again:
         _give_up(world, stream, request.records)
-    stream.retry_at = world.now + RETRY_US
-    schedule(world, stream.slot, stream.retry_at)
+    _back_off(world, stream)
 
 
 @compiled
