@@ -93,15 +93,16 @@ class TestRetries:
 
     def test_a_whole_backlog_is_sent_after_the_return(self) -> None:
         """All that came while produce was refused, in as many requests as it takes."""
-        result = world(FOLLOWER_DEAD, config=MIN_2, produce=(ACKS_ALL,), replicas=(1, 2))
+        late = {**ACKS_ALL, "start_ms": 10_000}
+        result = world(FOLLOWER_DEAD, config=MIN_2, produce=(late,), replicas=(1, 2))
         assert result.outcome["record_errors"] == 0
-        assert result.outcome["records_acked"] == 1200
+        assert result.outcome["records_acked"] == pytest.approx(1000, abs=1)
 
 
 class TestDeliveryTimeout:
     """What is not acknowledged in time is given up."""
 
-    def test_to_the_millisecond_of_the_next_try(self) -> None:
+    def test_to_the_next_try(self) -> None:
         """A record that came is there for its timeout; the next try finds it too old."""
         late = {**ONE, "delivery_timeout_ms": 2_000}
         came = producer(10_060, FOLLOWER_DEAD, config=MIN_2, produce=late).streams.counted_from
