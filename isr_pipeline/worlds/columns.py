@@ -557,6 +557,15 @@ _ROWS = (
         "Batches never committed by the horizon.",
     ),
     Metric(
+        "records_lost_by_replaced_leaders",
+        "records_lost_by_replaced_leaders",
+        lambda m: m.world.lost_by_replaced_leaders,
+        _a_scenario("records"),
+        "records lost by replaced leaders",
+        "Records that a leader acknowledged with acks=1 after the controller had replaced it, and "
+        "truncated.",
+    ),
+    Metric(
         "record_errors",
         "record_errors",
         lambda m: m.given_up,
@@ -681,6 +690,7 @@ ADDED: tuple[str, ...] = (
     "cold_read_bytes",
     "catch_up_ms",
     "record_errors",
+    "records_lost_by_replaced_leaders",
     *REACHED,
 )
 """Columns that kernels of releases before 0.3.0 do not give: null in their rows."""

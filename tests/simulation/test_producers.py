@@ -147,6 +147,14 @@ class TestNewLeaders:
         elected = partition.replicas[partition.leader].log_end_offset
         assert partition.replicas[0].log_end_offset - elected > 100
 
+    def test_what_it_took_is_lost_with_its_return(self) -> None:
+        """Its acks=1 producer heard of no error; no report of acks=all has these records."""
+        result = world(*CUT_OFF, produce=(ACKS_1,))
+        replaced = at(result, "leader_elected")
+        took = (50_000 - replaced) / 1000 * ACKS_1["records_per_s"]
+        assert result.outcome["records_lost_by_replaced_leaders"] == pytest.approx(took, abs=3)
+        assert result.outcome["records_lost"] == result.outcome["record_errors"] == 0
+
     def test_its_acks_all_is_sent_to_the_new_one_after_a_timeout(self) -> None:
         """Nobody fetches from it, so that its high watermark stands: 30 s later it is left."""
         result = world(*CUT_OFF, produce=(ACKS_ALL,))

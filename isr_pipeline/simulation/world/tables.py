@@ -170,6 +170,7 @@ class World(Row, lines=True, header=True):
     # msr: of these, those that no other replica's log held at that moment
     records_of_one_replica: Total
     lost_records: Cell  # msr
+    lost_by_replaced_leaders: Cell  # msr: records of acks=1
     shortened_logs: Cell  # flt: logs that lost something to a power cut, or with their disk
     failed_time: Total  # msr
     failed_since: Time  # msr
@@ -431,6 +432,7 @@ class Replica(Leader, lines=True):
     warmed_from: Cell
     warmed_to: Cell
     warmed_at: Cell
+    taken_when_replaced: Counter  # msr: records of acks=1 that it took when another led
 
 
 class FetcherThread(Row, lines=True):
