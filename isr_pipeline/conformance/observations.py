@@ -142,12 +142,23 @@ def of_release(scenario: Any, release: str) -> Any:
     """The scenario under the rules of the brokers that were seen; what is no scenario stays.
 
     Replication has a listener of its own in all recordings that say nothing else: a proxy stood
-    before it.
+    before it. Their producers sent nothing again.
     """
     if not isinstance(scenario, dict) or not isinstance(scenario.get("cluster"), dict):
         return scenario
     named = {"replication_listener": True, **scenario["cluster"]}
-    return {**scenario, "cluster": named | {"release": release_named(release, Path())}}
+    told = {**scenario, "cluster": named | {"release": release_named(release, Path())}}
+    if isinstance(scenario.get("topics"), list):
+        told["topics"] = [_sent_once(topic) for topic in scenario["topics"]]
+    return told
+
+
+def _sent_once(topic: Any) -> Any:
+    """A topic whose producers send again nothing that is refused; what is no topic stays."""
+    streams = topic.get("produce") if isinstance(topic, dict) else None
+    if not isinstance(streams, list) or not all(isinstance(one, dict) for one in streams):
+        return topic
+    return {**topic, "produce": [{"retries": 0, **one} for one in streams]}
 
 
 def _check_partitions(events: list[dict[str, Any]], where: str) -> None:

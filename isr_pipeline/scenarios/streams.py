@@ -8,9 +8,11 @@ from pydantic import Field
 
 from isr_pipeline.base.files.checks import Check, list_of, map_of, one_of, whole
 from isr_pipeline.base.files.models import Strict
-from isr_pipeline.scenarios.faults import MS, PARTITION, RATE, Count, Ms, Rate
+from isr_pipeline.scenarios.faults import MS, PARTITION, RATE, RETRY, Count, Ms, Rate, or_null
 
 _RATES = map_of(PARTITION, RATE, "a mapping of partition to records_per_s", empty=True)
+
+_RETRIES = or_null(one_of(0), "0, or null (until the delivery timeout)")
 
 
 def _rates(value: Any) -> tuple[tuple[int, float], ...]:
@@ -47,6 +49,15 @@ class ProduceStream(Strict):
     start_ms: Ms = Field(default=0, description="The first batch is sent no earlier.")
     duration_ms: Annotated[float | None, MS] = Field(
         default=None, description="How long it sends; absent: until the horizon."
+    )
+    retries: Annotated[Literal[0] | None, _RETRIES] = Field(
+        default=None,
+        description="How often a request that is refused or times out is sent again; null: until "
+        "the delivery timeout.",
+    )
+    delivery_timeout_ms: Annotated[float, RETRY] = Field(
+        default=120_000,
+        description="Records that are not acknowledged so long after they came are given up.",
     )
 
     def rates(self) -> dict[int, float]:

@@ -2,9 +2,12 @@
 
 A batch waits from the moment at which it comes, which is KafkaProducer.send, to the acknowledgement
 of its request. So what gathers behind a slow request counts with its own waiting time, and not with
-that of the fast request that it gets in the end. Batches of a request that was refused or timed out
-wait until the producer's next acknowledgement, as if they were sent again with it; the model drops
-them, which moves no other measure.
+that of the fast request that it gets in the end.
+
+A request that is refused or times out is sent again, the same records, until delivery.timeout.ms
+after they came (clients/producer/internals/Sender.java @ 3.8.0: `completeBatch`, `canRetry`). Where
+it goes the producer's metadata say. It asks for new ones once they are too old, or after an error
+that says that they are (clients/Metadata.java @ 3.8.0: `timeToNextUpdate`).
 """
 
 from __future__ import annotations
@@ -17,7 +20,13 @@ from isr_pipeline.simulation.network import WAKE_US
 from isr_pipeline.simulation.request_queue import enqueue
 from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.queue import again, cancel, retire, schedule
-from isr_pipeline.simulation.world.states import Caller, FaultState, RequestError, RequestState
+from isr_pipeline.simulation.world.states import (
+    Caller,
+    Delivery,
+    FaultState,
+    RequestError,
+    RequestState,
+)
 from isr_pipeline.simulation.world.tables import (
     INF,
     REQUESTS_PER_STREAM,
@@ -30,7 +39,8 @@ from isr_pipeline.simulation.world.tables import (
     World,
 )
 
-RETRY_US = 100_000  # a refused or timed-out producer tries the then leader after this long
+RETRY_US = 100_000  # retry.backoff.ms: before a request is sent again, and metadata asked for
+METADATA_MAX_AGE_US = 300_000_000  # metadata.max.age.ms
 MILLION = 1_000_000
 
 
@@ -81,7 +91,7 @@ def change_rate(world: World, stream: Stream, factor: int) -> None:
         schedule(
             world,
             stream.slot,
-            min(stream.next_batch, max(now, stream.retry_at) if stream.gathered > 0 else INF),
+            min(stream.next_batch, max(now, stream.retry_at) if waiting(stream) > 0 else INF),
         )
 
 
@@ -185,21 +195,33 @@ def _fetch_requests(world: World, partition: Partition) -> None:
 
 
 @compiled
+def _back_off(world: World, stream: Stream) -> None:
+    """Try again later: until then nothing is sent."""
+    stream.retry_at = world.now + RETRY_US
+    schedule(world, stream.slot, stream.retry_at)
+
+
+@compiled
 def _send(world: World, stream: Stream) -> None:
     """Send what has gathered to the leader that the metadata name; one request is out then."""
+    _give_up_expired(world, stream)
+    if waiting(stream) == 0:
+        _idle_until(world, stream)
+        return
     partition = stream.partition
     now = world.now
-    leader = partition.leader
+    leader = _known_leader(world, stream)
     request = stream.requests[0]
     for j in range(1, REQUESTS_PER_STREAM):
         if request.state != RequestState.FREE:
             request = stream.requests[j]
     if leader < 0 or request.state != RequestState.FREE:
-        stream.retry_at = now + RETRY_US
-        schedule(world, stream.slot, now + RETRY_US)
+        _back_off(world, stream)
         return
-    records = min(stream.gathered, stream.request_records_max)
-    stream.gathered -= records
+    records = stream.to_send_again
+    if records == 0:
+        records = min(stream.gathered, stream.request_records_max)
+        stream.gathered -= records
     replica = partition.replicas[leader]
     if world.fetches_ahead:
         _fetch_ahead(world, stream)
@@ -217,19 +239,77 @@ def _send(world: World, stream: Stream) -> None:
 
 
 @compiled
+def _known_leader(world: World, stream: Stream) -> int:
+    """Position of the leader that the metadata of ``stream`` name: new ones, if they are due."""
+    leader = stream.partition.leader
+    if stream.leader < 0:
+        stream.metadata_at = world.now
+        stream.leader = leader
+    elif stream.leader != leader and metadata_due(stream) <= world.now:
+        stream.leader = leader
+    return stream.leader
+
+
+@compiled
+def metadata_due(stream: Stream) -> int:
+    """From when on the metadata of ``stream`` name the leader of now, if no error comes before.
+
+    They are asked for every metadata.max.age.ms. That is reckoned once it matters: as a rule they
+    say what they said before.
+    """
+    since = stream.partition.leader_since - stream.metadata_at
+    ages = (since - 1) // METADATA_MAX_AGE_US + 1
+    return stream.metadata_at + ages * METADATA_MAX_AGE_US
+
+
+@compiled
+def _give_up(world: World, stream: Stream, records: int) -> None:
+    """Send the oldest ``records`` that wait no more."""
+    others = waiting(stream) - records
+    note_answered(world, stream, records, others, Delivery.GIVEN_UP)
+    refused = min(records, stream.to_send_again)
+    stream.to_send_again -= refused
+    stream.gathered -= records - refused
+
+
+@compiled
+def _give_up_expired(world: World, stream: Stream) -> None:
+    """Give up what came delivery.timeout.ms ago or earlier, whether it was ever sent or not.
+
+    (clients/producer/internals/Sender.java @ 3.8.0: `sendProducerData`; ProducerBatch.java:
+    `hasReachedDeliveryTimeout`.)
+    """
+    oldest = oldest_waiting(stream)
+    first = oldest
+    while first < stream.batch_number and expires_at(stream, first) <= world.now:
+        first += 1
+    if first > oldest:
+        _give_up(world, stream, (first - oldest) * stream.batch_records)
+
+
+@compiled
+def _refused(world: World, stream: Stream, request: Request) -> None:
+    """The request that is out was refused or has timed out: it is sent again, or given up."""
+    stream.request = None
+    stream.to_send_again = request.records
+    if not stream.sends_again:
+        _give_up(world, stream, request.records)
+    _back_off(world, stream)
+
+
+@compiled
 def stream_fires(world: World, stream: Stream) -> None:
     """A produce stream's own moment: a batch comes, a pause is over, a request timed out."""
     now = world.now
     _count_batches(world, stream)
     if stream.request:
-        # request.timeout.ms is over: its records are given up
-        stream.unacknowledged += stream.request.records
+        # request.timeout.ms is over: the producer closes the connection
+        # (clients/NetworkClient.java @ 3.8.0: `handleTimedOutRequests`, `handleServerDisconnect`)
         stream.request.is_abandoned = 1
-        stream.request = None
-        stream.retry_at = now + RETRY_US
-        schedule(world, stream.slot, now + RETRY_US)
+        stream.leader = -1
+        _refused(world, stream, stream.request)
         return
-    if stream.gathered == 0:
+    if waiting(stream) == 0:
         _idle_until(world, stream)
     elif stream.retry_at > now:
         schedule(world, stream.slot, stream.retry_at)
@@ -248,19 +328,18 @@ def produce_answered(world: World, stream: Stream, request: Request) -> None:
 
 @compiled
 def _take_answer(world: World, stream: Stream, request: Request) -> None:
-    """The producer goes on, unless it has given the request up."""
-    now = world.now
+    """The producer goes on, unless the request timed out before."""
     if stream.request != request:
         return
-    stream.request = None
     _count_batches(world, stream)
     if request.error != RequestError.NONE:
-        stream.unacknowledged += request.records
-        stream.retry_at = now + RETRY_US
-        schedule(world, stream.slot, now + RETRY_US)
+        if tells_of_leader(request.error):
+            stream.leader = -1
+        _refused(world, stream, request)
         return
-    note_answered(world, stream, stream.unacknowledged + request.records, stream.gathered)
-    stream.unacknowledged = 0
+    stream.request = None
+    stream.to_send_again = 0
+    note_answered(world, stream, request.records, stream.gathered, Delivery.ACKNOWLEDGED)
     if stream.gathered > 0:
         _send(world, stream)
     else:
@@ -271,7 +350,7 @@ def _take_answer(world: World, stream: Stream, request: Request) -> None:
 def close_stream(world: World, stream: Stream) -> None:
     """At the horizon: what still waits counts with the time it has waited."""
     _count_batches(world, stream)
-    note_answered(world, stream, waiting(stream), 0)
+    note_answered(world, stream, waiting(stream), 0, Delivery.OPEN)
 
 
 @compiled
@@ -360,18 +439,36 @@ def ask_for_cold_data(world: World, request: Request) -> None:
 
 
 @compiled
-def _unanswered(stream: Stream) -> int:
-    """Records of ``stream`` that have come and of which it has heard nothing."""
-    records = stream.gathered
-    if stream.request:
-        records += stream.request.records
-    return records
+def tells_of_leader(error: int) -> bool:
+    """Whether an error is one of Kafka's InvalidMetadataException: there may be a new leader.
+
+    NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR, NETWORK_EXCEPTION; others are the leader's own.
+    """
+    return (
+        error == RequestError.NOT_LEADER
+        or error == RequestError.STORAGE
+        or error == RequestError.CONNECTION
+    )
 
 
 @compiled
 def waiting(stream: Stream) -> int:
-    """Records of ``stream`` that have come and are not acknowledged."""
-    return _unanswered(stream) + stream.unacknowledged
+    """Records of ``stream`` that have come, are not acknowledged, and are not given up."""
+    if stream.request:
+        return stream.gathered + stream.request.records
+    return stream.gathered + stream.to_send_again
+
+
+@compiled
+def oldest_waiting(stream: Stream) -> int:
+    """Number of the oldest batch that waits: that of the next one to come, if none does."""
+    return stream.batch_number - _batches_of(stream, waiting(stream))
+
+
+@compiled
+def expires_at(stream: Stream, k: int) -> int:
+    """When the delivery.timeout.ms of batch ``k`` is over."""
+    return _came_at(stream, k) + stream.delivery_timeout_us
 
 
 @compiled
@@ -388,10 +485,7 @@ def backlog_reaches_back(stream: Stream, time: int) -> bool:
 
     Where nothing has gathered, the request that is out took all that came since the one before.
     """
-    if stream.gathered == 0 or stream.partition.leader < 0:
-        return False
-    oldest = stream.batch_number - _unanswered(stream) // stream.batch_records
-    return _came_at(stream, oldest) < time
+    return stream.gathered > 0 and _came_at(stream, oldest_waiting(stream)) < time
 
 
 @compiled
@@ -413,10 +507,21 @@ def _batches_of(stream: Stream, records: int) -> int:
 
 
 @compiled
-def note_answered(world: World, stream: Stream, records: int, behind: int) -> None:
-    """The oldest ``records`` that waited do so no longer; ``behind`` them others still wait."""
+def note_answered(
+    world: World, stream: Stream, records: int, behind: int, answer: Delivery
+) -> None:
+    """The oldest ``records`` that waited do so no longer; ``behind`` them others still wait.
+
+    What expired while it was out was given up then (Sender.java @ 3.8.0:
+    `getExpiredInflightBatches`), whatever its answer is.
+    """
     end = stream.batch_number - _batches_of(stream, behind)
     for k in range(end - _batches_of(stream, records), end):
         came = _came_at(stream, k)
         if world.warmup <= came < world.now:
-            note_produce_latency(world, stream, world.now - came)
+            waited = min(world.now - came, stream.delivery_timeout_us)
+            note_produce_latency(world, stream, waited)
+            if answer == Delivery.GIVEN_UP or waited == stream.delivery_timeout_us:
+                stream.given_up += stream.batch_records
+            elif answer == Delivery.ACKNOWLEDGED:
+                stream.acknowledged += stream.batch_records

@@ -242,6 +242,7 @@ def _set_leader(world: World, partition: Partition, leader: int, unclean: bool) 
     """Give ``partition`` another leader (or none) and emit the event."""
     before = partition.leader
     partition.leader = leader
+    partition.leader_since = world.now
     if leader < 0:
         if before >= 0:
             emit(world, EventKind.PARTITION_OFFLINE, partition, -1, -1, 0)

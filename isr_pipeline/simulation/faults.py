@@ -45,6 +45,7 @@ from isr_pipeline.simulation.follower import (
     reap_idle_threads,
     stop_leading,
 )
+from isr_pipeline.simulation.handlers import hang_up
 from isr_pipeline.simulation.leader import append_records, notice_bad_dir
 from isr_pipeline.simulation.measures import count_dead, emit, rearm, refresh, touch
 from isr_pipeline.simulation.network import MILLION, link, names, rack_distance
@@ -79,7 +80,6 @@ from isr_pipeline.simulation.world.states import (
     FetchState,
     HandlerState,
     LogDir,
-    RequestError,
     RequestKind,
     RequestState,
     Resignation,
@@ -146,10 +146,8 @@ def _drop_connections(world: World, broker: Broker) -> None:
             RequestState.TO_BROKER,
             RequestState.TO_OWNER,
         ):
-            request.error = RequestError.CONNECTION
-            request.state = RequestState.TO_OWNER
             request.pending = 0
-            schedule(world, request.slot, world.now + world.half_rtt_us)
+            hang_up(world, broker, request)
 
 
 @compiled
@@ -217,6 +215,7 @@ def start_broker(world: World, rules: Rules, broker: Broker) -> None:
     """``broker`` is back: registered, told all its partitions, unfenced a little later."""
     recover_logs(world, broker)
     broker.is_up = 1
+    broker.machine_is_gone = 0
     broker.is_stopping = 0
     broker.is_registered = 1
     note_eligible(world)
@@ -679,6 +678,8 @@ def _crash(world: World, rules: Rules, fault: Fault) -> None:
             return
         fault.state = FaultState.RUNNING
         broker.is_registered = 0
+        if fault.lost != Lost.NOTHING:
+            broker.machine_is_gone = 1
         if broker.is_up:
             broker.was_killed = 1
             stop_broker(world, rules, broker)

@@ -396,7 +396,7 @@ def _take_errors(world: World, rules: Rules, thread: FetcherThread, request: Req
                 thread.follower.exits = 1
                 schedule(world, thread.follower.log_dir_slot, world.now)
                 continue
-            cut_log(replica, entry.end)
+            cut_log(world, replica, entry.end)
             replica.high_watermark = min(replica.high_watermark, replica.log_end_offset)
             replica.must_truncate = 0
         elif error == RequestError.FENCED_EPOCH and rules.fetch_names_epoch:
@@ -623,6 +623,7 @@ def _become_leader(world: World, rules: Rules, replica: Replica, record: Metadat
     replica.pending = Pending.NONE
     replica.resigns = Resignation.NONE
     replica.must_truncate = 0
+    replica.taken_when_replaced = 0  # it leads again, with all that it has
     if new_epoch:
         replica.epoch_start = replica.log_end_offset
         add_epoch(replica, replica.leader_epoch, replica.log_end_offset)
@@ -677,7 +678,7 @@ def _become_follower(world: World, rules: Rules, replica: Replica, record: Metad
         replica.fetch_state = FetchState.STOPPED
         return
     if rules.truncate_to_hw:
-        cut_log(replica, replica.high_watermark)
+        cut_log(world, replica, replica.high_watermark)
     else:
         replica.must_truncate = 1
     _add_to_thread(world, replica)

@@ -129,7 +129,8 @@ def _produce_appends(world: World, rules: Rules, broker: Broker, handler: Handle
     replica = request.leader
     request.error = RequestError.NONE
     if request.is_abandoned:
-        request.error = RequestError.NOT_LEADER  # the producer has given its records up
+        # its producer sends the records again: an idempotent one's are appended once
+        request.error = RequestError.NOT_LEADER
     elif not replica.is_leader:
         request.error = RequestError.NOT_LEADER
     elif not replica.is_online or broker.log_dirs[replica.log_dir] != LogDir.WORKS:
@@ -290,13 +291,26 @@ def handler_fires(world: World, rules: Rules, handler: Handler) -> None:
 
 
 @compiled
+def hang_up(world: World, broker: Broker, request: Request) -> None:
+    """``broker`` is down: the sender of ``request`` sees a reset connection.
+
+    Where the machine is down as well nobody resets it: a producer waits for request.timeout.ms.
+    """
+    if broker.machine_is_gone and request.kind == RequestKind.PRODUCE:
+        request.state = RequestState.FREE
+        cancel(world, request.slot)
+        return
+    request.error = RequestError.CONNECTION
+    request.state = RequestState.TO_OWNER
+    schedule(world, request.slot, world.now + world.half_rtt_us)
+
+
+@compiled
 def request_arrives(world: World, rules: Rules, request: Request) -> None:
     """A request reaches its broker."""
     broker = request.broker
     if not broker.is_up:
-        request.error = RequestError.CONNECTION
-        request.state = RequestState.TO_OWNER
-        schedule(world, request.slot, world.now + world.half_rtt_us)
+        hang_up(world, broker, request)
         return
     if broker.paused_until > world.now:
         schedule(world, request.slot, goes_on_at(world, request))

@@ -168,6 +168,8 @@ def append_records(
     if leads_officially(leader):
         acked = records if acks_all else 0
         add_batch(world, partition, leader.log_end_offset, size_bytes, acked, stamp(leader))
+    elif partition.leader != leader.position and not acks_all and world.now >= world.warmup:
+        leader.taken_when_replaced += records
     raise_hw(world, rules, leader, world.now)
     watch_followers(world, partition)
 

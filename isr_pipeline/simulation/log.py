@@ -2,7 +2,7 @@
 
 The *ledger* of a partition lists the batches on the log of the leader that the controller names,
 oldest first. It is trimmed when every replica has them. A zombie leader's own appends move its LEO
-only: they will be truncated, and no report counts them.
+only: they will be truncated, and count as lost then.
 """
 
 from __future__ import annotations
@@ -379,8 +379,12 @@ def copy_epochs(source: Replica, target: Replica) -> None:
 
 
 @compiled
-def cut_log(replica: Replica, leo: int) -> None:
+def cut_log(world: World, replica: Replica, leo: int) -> None:
     """Truncate the log of ``replica`` to ``leo``."""
+    cut = replica.log_end_offset - leo
+    if cut > 0:
+        world.lost_by_replaced_leaders += min(replica.taken_when_replaced, cut)
+        replica.taken_when_replaced = 0
     replica.log_end_offset = min(replica.log_end_offset, leo)
     replica.recovery_point = min(replica.recovery_point, replica.log_end_offset)
     if replica.survives_to < INF:

@@ -62,7 +62,7 @@ def recover_logs(world: World, broker: Broker) -> None:
     for i in range(broker.hosted_count):
         replica = broker.hosted[i].replica
         if replica.survives_to < INF:
-            cut_log(replica, replica.survives_to)
+            cut_log(world, replica, replica.survives_to)
             replica.high_watermark = min(replica.high_watermark, replica.log_end_offset)
             replica.survives_to = replica.log_end_offset if again else INF
 

@@ -34,6 +34,7 @@ class Measured:
             partition-time in that state, in us.
         unavailable_ever: partitions that took no acks=all produce for some time after warm-up.
         unavailable_at_end: partitions that take no acks=all produce at the horizon.
+        given_up: records that came after warm-up and that their producer gave up.
         latencies: how many batches have a commit latency in a bucket of the histogram or below it;
             ``acks_1_latencies``, ``acks_all_latencies``: likewise of produce latencies.
     """
@@ -49,6 +50,7 @@ class Measured:
     one_replica: int
     unavailable_ever: int
     unavailable_at_end: int
+    given_up: int
     latencies: npt.NDArray[np.int64]
     acks_1_latencies: npt.NDArray[np.int64]
     acks_all_latencies: npt.NDArray[np.int64]
@@ -90,6 +92,7 @@ def measured_in(w: npt.NDArray[np.int64]) -> Measured:
         time("one_replica_time"),
         int(np.count_nonzero(partitions["unavailable_time"])),
         int(np.count_nonzero(partitions["flags"] & Standing.UNAVAILABLE)),
+        int(table_of(w, "streams")["given_up"].sum()),
         numbers_of(w, "latencies").cumsum(),
         numbers_of(w, "acks_1_latencies").cumsum(),
         numbers_of(w, "acks_all_latencies").cumsum(),
@@ -554,6 +557,24 @@ _ROWS = (
         "Batches never committed by the horizon.",
     ),
     Metric(
+        "records_lost_by_replaced_leaders",
+        "records_lost_by_replaced_leaders",
+        lambda m: m.world.lost_by_replaced_leaders,
+        _a_scenario("records"),
+        "records lost by replaced leaders",
+        "Records that a leader acknowledged with acks=1 after the controller had replaced it, and "
+        "truncated.",
+    ),
+    Metric(
+        "record_errors",
+        "record_errors",
+        lambda m: m.given_up,
+        _a_scenario("records"),
+        "records given up by producers",
+        "Records that a producer sends no more, refused for good or past their delivery timeout: "
+        "Kafka's record-error-total.",
+    ),
+    Metric(
         "partitions_unavailable",
         "partitions_unavailable",
         lambda m: m.unavailable_ever,
@@ -668,6 +689,8 @@ ADDED: tuple[str, ...] = (
     "send_wait_ms",
     "cold_read_bytes",
     "catch_up_ms",
+    "record_errors",
+    "records_lost_by_replaced_leaders",
     *REACHED,
 )
 """Columns that kernels of releases before 0.3.0 do not give: null in their rows."""

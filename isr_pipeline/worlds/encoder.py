@@ -26,6 +26,7 @@ from isr_pipeline.scenarios.faults import (
     Window,
     us,
 )
+from isr_pipeline.simulation.clients import METADATA_MAX_AGE_US
 from isr_pipeline.simulation.world import tables
 from isr_pipeline.simulation.world.columns import Table, header_of, numbers_of, table_of
 from isr_pipeline.simulation.world.start import begin_world
@@ -298,7 +299,11 @@ class Layout:
         begins = streams["counted_from"] + below(drawn, periods // 1000)
         following = np.where(begins < streams["stops_at"], begins, INF)
         streams.put(
-            slice(None), counted_from=begins, next_batch=following, turn=ranks_of(drawn, None)
+            slice(None),
+            counted_from=begins,
+            next_batch=following,
+            turn=ranks_of(drawn, None),
+            metadata_at=-below(drawn, np.full_like(periods, METADATA_MAX_AGE_US)),
         )
         self._first_due(Slot.STREAM, following)
         return list(periods.tolist())

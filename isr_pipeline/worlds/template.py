@@ -330,6 +330,9 @@ class Template:
             counted_from=begins,
             requests=self._at("requests", requests),
             stops_at=np.minimum(begins + lengths, INF),
+            leader=np.where(begins > 0, -1, entities.leaders[partition]),
+            sends_again=[stream.retries is None for stream in streams],
+            delivery_timeout_us=[us(stream.delivery_timeout_ms) for stream in streams],
             slot=self._slots(Slot.STREAM, table.places),
         )
 

@@ -25,6 +25,7 @@ from isr_pipeline.kafka.partition import maximal_isr, size_of
 from isr_pipeline.kafka.record import Pending
 from isr_pipeline.kafka.releases import UNKNOWN, Clock, Kip501, Rules
 from isr_pipeline.kafka.rows import Array, Row, number_of
+from isr_pipeline.simulation.clients import waiting
 from isr_pipeline.simulation.eligible import eligible_now
 from isr_pipeline.simulation.follower import expects, nothing_against, of_thread
 from isr_pipeline.simulation.kernel import finish, take_until
@@ -408,6 +409,21 @@ def _totals(world: World, rules: Rules, seen: Array, _: World) -> bool:
     )
 
 
+@compiled
+def _records_found(world: World, rules: Rules, seen: Array, _: World) -> bool:
+    """A producer's record is acknowledged, waits, or is given up: of those that count."""
+    for i in range(world.stream_count):
+        stream = world.streams[i]
+        if stream.request and stream.to_send_again not in (0, stream.request.records):
+            return False
+        told = stream.acknowledged + stream.given_up
+        came = stream.batch_number * stream.batch_records
+        if stream.counted_from >= world.warmup and stream.last_before == 0:
+            if told + waiting(stream) != came:
+                return False
+    return True
+
+
 # ------------------------------------------------------------------ the request path
 
 
@@ -721,6 +737,7 @@ OF_THE_WORLD = (
     (20, "a partition's lock is held by its holders, and no request waits for a free one", _locks),
     (21, "an entity at work has a next event", _at_work),
     (24, "a validated fetch would pass every check", _validated),
+    (26, "a producer's record is acknowledged, waits, or is given up", _records_found),
 )
 """Of the world as a whole."""
 

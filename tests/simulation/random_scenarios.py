@@ -132,6 +132,9 @@ def _topic(source: Source, name: str, brokers: list[int], horizon_ms: int) -> di
         if source.whole(0, 3) == 3:
             stream["start_ms"] = source.whole(0, horizon_ms)
             stream["duration_ms"] = source.whole(0, horizon_ms - stream["start_ms"])
+        if source.whole(0, 3) == 3:
+            stream["retries"] = source.of((None, 0))
+            stream["delivery_timeout_ms"] = source.of((1000, 300, 5000))
         streams.append(stream)
     return {"name": name, "assignment": assignment, "produce": streams}
 

@@ -201,7 +201,7 @@ class TestWrites:
     def test_a_run_ends_there(self) -> None:
         """The error names the scenario and the time."""
         world = world_at_rest()
-        world.header.streams.gathered = -10
+        world.header.streams.gathered = world.header.streams.batch_number = -10
         with pytest.raises(InvariantBroken) as caught:
             run_checked("simple", world)
         assert "Stream.gathered is not negative: held -10, was to hold -9" in str(caught.value)

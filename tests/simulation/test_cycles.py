@@ -18,8 +18,10 @@ from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.events import events_of
 from isr_pipeline.worlds.run import advance, outcome_of
+from tests.scenario import one_topic_scenario
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
 from tests.simulation.test_invariants import simple
+from tests.simulation.worlds import FAST
 
 EXAMPLES = int(os.environ.get("ISR_PIPELINE_EXAMPLES", "400"))
 BATCH = 100
@@ -104,6 +106,52 @@ class TestExact:
             jumped[bool(finished(scenario, jumps=True).header.period_us)] += 1
         assert jumped[False] > BATCH // 3
         assert jumped[True] > 0
+
+
+REFUSED = [{"kind": "crash", "start_ms": 10_000, "broker": b} for b in (2, 3)]
+LEADERLESS = [{"kind": "crash", "start_ms": 10_000, "broker": 1, "restart_after_ms": 170_000}]
+CUT_OFF = [
+    {"kind": "link", "start_ms": 10_000, "duration_ms": 340_000, "drop": True, "both_ways": True}
+    | {"from": 1, "to": to}
+    for to in (2, 3, "controller")
+]
+
+
+class TestProducers:
+    """What a producer counts towards an end stops a jump: deliveries, the age of metadata."""
+
+    @pytest.mark.parametrize("retries", [None, 0])
+    @pytest.mark.parametrize("delivery_timeout_ms", [120_000, 10_000])
+    @pytest.mark.parametrize(
+        ("faults", "replicas"),
+        [(REFUSED, [1, 2, 3]), (LEADERLESS, [1]), (CUT_OFF, [1, 2, 3])],
+        ids=["refused", "leaderless", "cut-off"],
+    )
+    def test_it_ends_at_the_same_time(
+        self,
+        faults: list[dict[str, Any]],
+        replicas: list[int],
+        delivery_timeout_ms: int,
+        retries: int | None,
+    ) -> None:
+        """With one partition whose producer wants all acknowledgements, and one that wants one."""
+        stream = {"records_per_s": 20, "records_per_batch": 1, "retries": retries}
+        stream["delivery_timeout_ms"] = delivery_timeout_ms
+        given = one_topic_scenario(
+            {
+                "assignment": {0: replicas, 1: replicas},
+                "produce": [
+                    {**stream, "acks": acks, "partitions": [i]} for i, acks in enumerate((1, "all"))
+                ],
+            },
+            cluster={"release": "4.1+"},
+            horizon_ms=350_000,
+            config={**FAST, "min.insync.replicas": min(2, len(replicas))},
+            service={"client_requests_per_s": 0},
+            faults=faults,
+        )
+        assert differences(given) == []
+        assert finished(given, jumps=True).header.jump_count > 0
 
 
 def events_between(begin_ms: int, end_ms: int, **more: Any) -> tuple[int, int]:

@@ -48,8 +48,8 @@ def test_the_shipped_file_is_accepted() -> None:
             {"metrics": {"offline": {"floor": 0}}},
             (
                 "metrics.offline: unknown metric; allowed: offline_partition_rate, "
-                "one_replica_rate, led_under_min_isr_rate, under_min_isr_rate, "
-                "batches_uncommitted and 27 more"
+                "one_replica_rate, led_under_min_isr_rate, "
+                "cold_read_bytes, under_min_isr_rate and 34 more"
             ),
         ),
         (

@@ -158,6 +158,10 @@ class _Checker:
         for some in ("records_lost", "records_acked_by_one_replica"):
             self.holds(row[some] <= row["records_acked"], f"{some} <= records_acked")
         self.holds(
+            (row["longest_produce_ms"] == 0) <= (row["record_errors"] == 0),
+            "a record that its producer gave up has waited",
+        )
+        self.holds(
             row["any_offline"] == int(row["offline_partition_rate"] > 0),
             "any_offline says whether offline_partition_rate is more than 0",
         )

@@ -33,7 +33,13 @@ from isr_pipeline.kafka.record import Follower, Pending
 from isr_pipeline.kafka.releases import Clock, Kip501, Rules
 from isr_pipeline.kafka.replica import lag_clock
 from isr_pipeline.kafka.rows import Cells, cells_of, counterpart, place_of
-from isr_pipeline.simulation.clients import backlog_reaches_back
+from isr_pipeline.simulation.clients import (
+    backlog_reaches_back,
+    expires_at,
+    metadata_due,
+    oldest_waiting,
+    waiting,
+)
 from isr_pipeline.simulation.log import least_log_end
 from isr_pipeline.simulation.shortcuts.motions import (
     GROWS,
@@ -73,6 +79,7 @@ from isr_pipeline.simulation.world.tables import (
     Batch,
     Partition,
     Replica,
+    Stream,
     World,
     batches_in_copy,
     world_in_copy,
@@ -356,7 +363,7 @@ def _rates_fit(world: World, z: Cells, s: int, span: int) -> bool:
         batches = stream.batch_number - earlier.batch_number
         if batches > 0 and batches * stream.period_ns != span * 1000:
             return False
-        if stream.gathered != earlier.gathered and stream.partition.leader >= 0:
+        if not _waits_alike(stream, earlier):
             return False
     for i in range(world.broker_count):
         broker = world.brokers[i]
@@ -368,6 +375,20 @@ def _rates_fit(world: World, z: Cells, s: int, span: int) -> bool:
         if requests > 0 and requests * broker.surge_period_ns != span * 1000:
             return False
     return True
+
+
+@compiled
+def _waits_alike(stream: Stream, earlier: Stream) -> bool:
+    """Whether a producer waits with the same records as before, or with as many that came later.
+
+    More may gather behind a request that is sent again and again, or while nobody leads.
+    """
+    oldest = oldest_waiting(stream)
+    if oldest == oldest_waiting(earlier):
+        sends_new = stream.partition.leader >= 0 and stream.to_send_again == 0
+        return stream.gathered == earlier.gathered or not sends_new
+    # those that came before the last change of rate did not come at the period of now
+    return stream.gathered == earlier.gathered and (oldest >= 0 or waiting(stream) == 0)
 
 
 # ------------------------------------------------------------------ ledgers
@@ -552,13 +573,22 @@ def _bytes_gather(world: World, z: Cells, s: int) -> bool:
 
 
 @compiled
-def _streams_end(world: World, now: int) -> int:
-    """First moment at which a stream plans no further batch: a period before it stops."""
+def _streams_end(world: World, before: World, now: int) -> int:
+    """First moment at which a producer does something else than it does now.
+
+    It plans no further batch a period before it stops. It gives records up that have waited since
+    the snapshot, or learns of a new leader by the age of its metadata.
+    """
     end = INF
     for i in range(world.stream_count):
         stream = world.streams[i]
         if stream.next_batch < INF and stream.stops_at < INF:
             end = min(end, max(now, stream.stops_at - stream.period_ns // 1000 - 1))
+        oldest = oldest_waiting(stream)
+        if waiting(stream) > 0 and oldest == oldest_waiting(counterpart(stream, before)):
+            end = min(end, max(now, expires_at(stream, oldest)))
+        if stream.leader >= 0 and stream.leader != stream.partition.leader:
+            end = min(end, max(now, metadata_due(stream)))
     return end
 
 
@@ -603,9 +633,11 @@ PLANNED = frozenset(
         "World.metadata_low_us", "World.metadata_high_us",
         "Broker.client_us", "World.imbalance_check_us", "World.sample_period_us", "RETRY_US",
         "EXPIRY_RETRY_US", "LOG_DIR_NOTICE_US", "UNFENCE_LOW_US", "UNFENCE_HIGH_US",
+        "METADATA_MAX_AGE_US",
     }
 )  # fmt: skip
-"""Times that only say when a slot fires, or a cell that holds a time falls due: `_plans_end`."""
+"""Times that only say when a slot fires, or a cell that holds a time falls due: `_plans_end`, of
+metadata `_streams_end`."""
 
 REPEATS = frozenset(
     {
@@ -702,7 +734,7 @@ def _cooldowns_end(world: World, rules: Rules, now: int, span: int) -> int:
 
 
 @compiled
-def _counting_began(world: World, now: int, span: int) -> bool:
+def _counting_began(world: World, before: World, now: int, span: int) -> bool:
     """Whether all that commits or is answered counts (or nothing yet): no older batch is open."""
     if world.warmup > now:
         return True
@@ -715,7 +747,9 @@ def _counting_began(world: World, now: int, span: int) -> bool:
             if partition.ledger[partition.ledger_uncommitted].appended_at < counted_from:
                 return False
     for i in range(world.stream_count):
-        if backlog_reaches_back(world.streams[i], counted_from):
+        stream = world.streams[i]
+        stands = oldest_waiting(stream) == oldest_waiting(counterpart(stream, before))
+        if not stands and backlog_reaches_back(stream, counted_from):
             return False
     return True
 
@@ -730,7 +764,7 @@ def _cycle_until(world: World, rules: Rules, motions: Cells, z: Cells) -> int:
     if world.warmup > now:
         end = min(end, world.warmup)
     end = min(end, _plans_end(world, z, motions))
-    end = min(end, _streams_end(world, now))
+    end = min(end, _streams_end(world, _kept(z, b), now))
     end = min(end, ticks_end(world, rules, _kept(z, b), now, span))
     end = min(end, _clocks_end(world, rules, z, b, now, span))
     return min(end, _cooldowns_end(world, rules, now, span))
@@ -809,7 +843,7 @@ def _fast_forward(world: World, rules: Rules, motions: Cells, z: Cells) -> int:
     if not _rates_fit(world, z, b, span):
         return now
     z[Z_LIMIT] = now
-    if not _counting_began(world, now, span):
+    if not _counting_began(world, _kept(z, b), now, span):
         return now
     cycles = _cycles_of_offsets(world, z, motions, b)
     for i in range(world.partition_count):

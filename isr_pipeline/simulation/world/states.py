@@ -92,6 +92,14 @@ class Resignation(IntEnum):
     ANOTHER_LEADER = 2
 
 
+class Delivery(IntEnum):
+    """What became of records at their producer."""
+
+    OPEN = 0  # they wait at the horizon
+    ACKNOWLEDGED = 1
+    GIVEN_UP = 2
+
+
 class Caller(IntEnum):
     """Whose request waits, where it is none of a fetcher or a producer."""
 

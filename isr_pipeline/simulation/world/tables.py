@@ -170,6 +170,7 @@ class World(Row, lines=True, header=True):
     # msr: of these, those that no other replica's log held at that moment
     records_of_one_replica: Total
     lost_records: Cell  # msr
+    lost_by_replaced_leaders: Cell  # msr: records of acks=1
     shortened_logs: Cell  # flt: logs that lost something to a power cut, or with their disk
     failed_time: Total  # msr
     failed_since: Time  # msr
@@ -247,6 +248,7 @@ class Broker(Row, lines=True):
     queue_tail: Loose
     queue_length: Cell  # requests in the queue, at most queued.max.requests
     faults_on: Cell  # flt: how many of its faults of disk and log are going on
+    machine_is_gone: Flag  # flt: with its process, so that nobody resets its connections
     appending: Cell  # appends to its logs that are written, or wait for the log
     waiting_answers: Cell  # for a network thread
     held_from: Cell  # number of the network thread that has held a request for longest
@@ -364,6 +366,7 @@ class Partition(Registration, lines=True):
     record_bytes: Fixed
     ledger_joins: Cell
     preferred: Cell  # flt: position of the preferred replica
+    leader_since: Time  # ctl: since when it has this leader, or none
     last_leader: Cell  # msr: position of the last leader, across offline periods
     offline_time: Total  # msr
     under_min_isr_time: Total  # msr
@@ -429,6 +432,7 @@ class Replica(Leader, lines=True):
     warmed_from: Cell
     warmed_to: Cell
     warmed_at: Cell
+    taken_when_replaced: Counter  # msr: records of acks=1 that it took when another led
 
 
 class FetcherThread(Row, lines=True):
@@ -545,7 +549,7 @@ class Stream(Row, lines=True):
     batch_records: Fixed
     record_bytes: Fixed
     batch_number: Counter  # next batch
-    gathered: Gathered  # records that wait at the producer
+    gathered: Gathered  # records that wait at the producer, not yet sent
     request: Maybe[Request]  # that is out
     requests: Ref[Request]
     turn: Fixed  # of its connection among all producers'
@@ -557,9 +561,15 @@ class Stream(Row, lines=True):
     rate: Cell = initial(1000000)  # flt: factor in millionths
     counted_from: Time  # flt: batches are counted from here since the last change of rate
     after: Hint[Stream]  # stream that fired after it the last time
-    unacknowledged: Counter  # msr: records refused or timed out since the last acknowledgement
+    leader: Cell = initial(-1)  # position of the one that its metadata name; -1: it asks anew
+    to_send_again: Cell  # records of the request that was refused or timed out, out again or not
+    delivery_timeout_us: Fixed
+    acknowledged: Total  # msr: records; ``given_up``: those that it sends no more
+    given_up: Total
     last_before: Time  # msr: the last batch before the last change of rate
     period_before_ns: Cell  # msr: the period up to then
+    sends_again: Flag  # enc
+    metadata_at: Time  # when it learned its leader; then again each time they are too old
 
 
 class Handler(Row):
