@@ -59,7 +59,7 @@ Param = str | int | float | bool
 
 RELEASE = "cluster.release"
 REPLICATION_LISTENER = "cluster.replication_listener"
-MIN_ISR, UNCLEAN = TOPIC_KEYS
+MIN_ISR, UNCLEAN, *THROTTLED = TOPIC_KEYS
 REBALANCE = "auto.leader.rebalance.enable"
 PENDING_READS = "follower.fetch.pending.reads.insync.enable"
 
@@ -322,6 +322,14 @@ def _elects_uncleanly(rule_set: RuleSet, params: Resolved) -> bool:
     return asked or _zookeeper(rule_set, params)
 
 
+_QUOTAS = (
+    *THROTTLED,
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replication.quota.window.num",
+    "replication.quota.window.size.seconds",
+)
+
 READ_IF: Mapping[str, tuple[Read, ...]] = MappingProxyType(
     {
         "broker.heartbeat.interval.ms": (_kraft,),
@@ -342,6 +350,7 @@ READ_IF: Mapping[str, tuple[Read, ...]] = MappingProxyType(
         "service.zk_op_ms": (_zookeeper,),
         UNCLEAN: (_elects_uncleanly,),
         "zookeeper.session.timeout.ms": (_zookeeper,),
+        **dict.fromkeys(_QUOTAS, (lambda rule_set, _: rule_set.has_replication_quotas,)),
     }
 )
 """What rules do not always read -> the conditions, all of which must hold."""
