@@ -51,11 +51,10 @@ class QuotaSample(Row):
 
 
 class Quota(Row):
-    """What a broker has lately sent, or fetched, of throttled replicas: a ring of samples."""
+    """What a broker has lately sent, or fetched, of throttled replicas."""
 
-    samples: Ref[QuotaSample]
+    samples: Ref[QuotaSample]  # the newest first, so that they stand as before when all repeats
     used: Cell
-    newest: Cell
     exceeded_us: Cell  # the time over which there was last too much, so that it counts as a change
 
 
@@ -77,7 +76,7 @@ def names_replica(text: str, partition: int, broker: int) -> bool:
     return f"{partition}:{broker}" in {one.strip() for one in text.split(",")}
 
 
-def ring_size(samples: int) -> int:
+def room_for(samples: int) -> int:
     """Samples that a quota has room for: from 3.8 on one more than it counts."""
     return samples + 1
 
@@ -92,7 +91,6 @@ def is_quota(rate: int) -> bool:
 def forget(quota: Quota) -> None:
     """The broker's process begins: nothing has been counted."""
     quota.used = 0
-    quota.newest = 0
     quota.exceeded_us = 0
 
 
@@ -121,15 +119,15 @@ def record(
     (stats/SampledStat.java @ 2.4.1, 3.7.1, 3.8.0: `record`, `advance`).
     """
     age_us = samples * window_us
-    if quota.used == 0:
-        quota.used = 1
-        quota.newest = 0
-        _begin(quota.samples[0], age_us, now)
-    elif now - quota.samples[quota.newest].begin >= window_us:
-        quota.newest = (quota.newest + 1) % (samples + rules.quota_counts_from_last_byte)
-        quota.used = max(quota.used, quota.newest + 1)
-        _begin(quota.samples[quota.newest], age_us, now)
-    sample = quota.samples[quota.newest]
+    sample = quota.samples[0]
+    if quota.used == 0 or now - sample.begin >= window_us:
+        quota.used = min(quota.used + 1, samples + rules.quota_counts_from_last_byte)
+        for i in range(quota.used - 1, 0, -1):
+            older, newer = quota.samples[i], quota.samples[i - 1]
+            older.begin = newer.begin
+            older.expires_at = newer.expires_at
+            older.bytes = newer.bytes
+        _begin(sample, age_us, now)
     sample.bytes += size_bytes
     if rules.quota_counts_from_last_byte:
         sample.expires_at = now + age_us

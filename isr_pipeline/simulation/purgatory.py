@@ -7,6 +7,7 @@ its wait is over.
 from __future__ import annotations
 
 from isr_pipeline.kafka.partition import EpochError, epoch_error
+from isr_pipeline.kafka.quota import Throttled
 from isr_pipeline.kafka.releases import Lock, Rules
 from isr_pipeline.kafka.rows import nothing_like, trailing_zeros
 from isr_pipeline.simulation.alter_partition import s2_alarm, s2_timer
@@ -31,6 +32,7 @@ from isr_pipeline.simulation.world.tables import (
     Broker,
     Entry,
     Fetched,
+    Fetching,
     Handler,
     Replica,
     Request,
@@ -180,18 +182,23 @@ def delayed_fetch(world: World, rules: Rules, leader: Replica, pos: int) -> Requ
             continue
         entry = request.entries[fetching.place]
         if entry.offset >= 0 and (
-            _gets_all(world, request, leader, entry) or satisfied(world, rules, request)
+            _gets_all(world, request, fetching, entry) or satisfied(world, rules, request)
         ):
             return request
     return nothing_like(thread.requests)
 
 
 @compiled
-def _gets_all(world: World, request: Request, leader: Replica, entry: Entry) -> bool:
-    """Whether ``entry`` alone, of ``leader``, surely completes the delayed fetch ``request``."""
-    follower = request.thread.follower
-    any_byte = follower.fetch_min_bytes <= 1
-    return is_validated(world, request) and any_byte and leader.log_end_offset > entry.offset
+def _gets_all(world: World, request: Request, fetching: Fetching, entry: Entry) -> bool:
+    """Whether ``entry`` alone surely completes the delayed fetch ``request``."""
+    fetched = fetching.thread.fetched[fetching.place]
+    any_byte = request.thread.follower.fetch_min_bytes <= 1
+    return (
+        is_validated(world, request)
+        and any_byte
+        and fetched.leader.log_end_offset > entry.offset
+        and fetched.throttled & Throttled.BY_LEADER == 0
+    )
 
 
 @hot

@@ -200,7 +200,7 @@ class Layout:
         self._logs()
         self._connections()
         self._machines()
-        if self.template.shape.quota_ring:
+        if self.template.shape.samples_of_quota:
             self._throttled(choices.throttled)
         self._faults()
         self.ticks = draws(scenario.seed, "isr-expiration", entities.broker_names)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isr_pipeline.base.errors import InputError
-from isr_pipeline.kafka.quota import ring_size
+from isr_pipeline.kafka.quota import room_for
 from isr_pipeline.scenarios.faults import us
 from isr_pipeline.simulation.world.columns import tables_of
 from isr_pipeline.simulation.world.states import Slot
@@ -57,7 +57,7 @@ class Shape:
         listeners: 2 where replication has one of its own, whose network threads it has alone.
         faults: how many.
         latency_buckets: of each histogram of latencies.
-        quota_ring: samples that each replication quota has room for, 0 where nothing is throttled.
+        samples_of_quota: room of each replication quota, 0 where no replica is throttled.
     """
 
     entities: Entities
@@ -67,7 +67,7 @@ class Shape:
     listeners: int
     faults: int
     latency_buckets: int
-    quota_ring: int
+    samples_of_quota: int
 
     @cached_property
     def threads(self) -> Threads:
@@ -115,7 +115,7 @@ class Shape:
         world.request_count = slots[Slot.REQUEST]
         world.fetched_count = len(self.threads.partition)
         world.latency_buckets = self.latency_buckets
-        world.quota_ring = self.quota_ring
+        world.samples_of_quota = self.samples_of_quota
         return world
 
     @cached_property
@@ -169,7 +169,7 @@ def shape_of(scenario: Scenario, choices: Choices) -> Shape:
     entities, faults = entities_of(scenario), len(scenario.faults)
     buckets = buckets_up_to(us(scenario.horizon_ms))
     listeners = 2 if scenario.cluster.replication_listener else 1
-    ring = ring_size(choices.quota_samples) if throttles(scenario, choices) else 0
+    ring = room_for(choices.quota_samples) if throttles(scenario, choices) else 0
     own = (choices.fetchers, choices.io, choices.net)
     return _shape(entities, *own, listeners, faults, buckets, ring)
 

@@ -165,7 +165,7 @@ class Template:
         table_of(self.w, "disks").begin()
         quotas = table_of(self.w, "quotas")
         numbers = np.arange(len(quotas))
-        quotas.begin(samples=self._at("quota_samples", numbers * self.shape.quota_ring))
+        quotas.begin(samples=self._at("quota_samples", numbers * self.shape.samples_of_quota))
         handlers, senders = table_of(self.w, "handlers"), table_of(self.w, "senders")
         handlers.begin(
             broker=np.repeat(brokers.places, io), slot=self._slots(Slot.HANDLER, handlers.places)

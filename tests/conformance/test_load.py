@@ -75,7 +75,7 @@ class TestReturns:
             {
                 "scenario_id": "one",
                 "horizon_ms": 10_000,
-                "cluster": {"brokers": [1, 2, 3]},
+                "cluster": {"release": "3.7-3.9", "controller": "kraft", "brokers": [1, 2, 3]},
                 "topics": [{"name": "t", "assignment": {0: [1, 2, 3]}, "produce": []}],
             },
             "one",

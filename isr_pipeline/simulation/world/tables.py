@@ -106,7 +106,7 @@ class World(Row, lines=True, header=True):
     replicas_max: Fixed  # largest replication factor
     handler_count: Fixed  # request handlers of all brokers
     sender_count: Fixed  # network threads of all brokers
-    quota_ring: Fixed  # samples that each quota has room for
+    samples_of_quota: Fixed  # samples that each quota has room for
     request_count: Fixed
     fetched_count: Fixed  # fetched partitions of all threads
     latency_buckets: Fixed  # of each histogram of latencies
