@@ -53,7 +53,8 @@ def made(slow: tuple[int, ...], leaders: tuple[int, ...] = (1,), **more: Any) ->
 def joined_s(scenario: Scenario) -> float:
     """When broker 3 is in every ISR, in seconds."""
     events = run(scenario, events=True).events
-    return round(max(one["t_ms"] for one in events if one["kind"] == "isr_expand") / 1000, 6)
+    joins = [float(one["t_ms"]) for one in events if one["kind"] == "isr_expand"]
+    return round(max(joins) / 1000, 6)
 
 
 class TestAnswers:

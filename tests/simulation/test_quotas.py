@@ -66,7 +66,7 @@ def joined_s(scenario: Scenario) -> float:
     """When broker 3 is in the ISR, in seconds; infinite if it never is."""
     for event in run(scenario, events=True).events:
         if event["kind"] == "isr_expand" and 3 in event["isr"]:
-            return round(event["t_ms"] / 1000, 6)
+            return float(round(event["t_ms"] / 1000, 6))
     return math.inf
 
 
