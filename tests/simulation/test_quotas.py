@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.errors import BudgetSpent, InputError
 from isr_pipeline.kafka.releases import RULE_SETS, default_controller
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.worlds.reuse import Simulations
 from isr_pipeline.worlds.run import run
-from tests.simulation.test_cycles import differences, finished
+from tests.simulation.random_scenarios import FromSeed
+from tests.simulation.test_cycles import differences, finished, repeating
 
 RATE = 1_000_000
 MISSED = 20
@@ -168,6 +169,22 @@ class TestShortcuts:
     def test_jumps_change_nothing(self, side: str, rate: int) -> None:
         """Below, at and above what comes."""
         assert differences(made(side, rate, records_per_s=5, missed=3, horizon_ms=90_000)) == []
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_jumps_change_nothing_in_random_worlds(self, seed: int) -> None:
+        """Whatever else happens there, with NICs besides."""
+        source, raw = FromSeed(seed), repeating(seed)
+        for side in ("leader", "follower"):
+            raw["config"][f"{side}.replication.throttled.replicas"] = source.of(
+                ("", "*", "0:1,0:2")
+            )
+            raw["config"][f"{side}.replication.throttled.rate"] = source.of((0, 2_000, 200_000))
+        raw["config"]["replication.quota.window.num"] = source.of((1, 2, 11))
+        raw["cluster"]["hardware"] = {"nic_bytes_per_s": source.of((2_000, 20_000, None))}
+        try:
+            assert differences(parse_scenario(raw, "random")) == []
+        except BudgetSpent:
+            pytest.skip("more events than a test should take")
 
     def test_a_quiet_quota_is_jumped(self) -> None:
         """Bytes that come at a rate fill samples that repeat."""
