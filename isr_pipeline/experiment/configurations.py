@@ -286,7 +286,7 @@ _ADDED: Mapping[str, Param] = MappingProxyType(
 
 def _digest(params: Mapping[str, Param]) -> str:
     """Digest of resolved values; that of older experiments where what was added is as it was."""
-    told = {key: value for key, value in params.items() if _ADDED.get(key) != value}
+    told = {key: value for key, value in params.items() if (key, value) not in _ADDED.items()}
     line = json.dumps(told, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(former_names(line).encode()).hexdigest()[:12]
 
