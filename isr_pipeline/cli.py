@@ -388,13 +388,16 @@ def experiment_check(
     from isr_pipeline.experiment.cost import cost_lines  # noqa: PLC0415
     from isr_pipeline.experiment.file import healthy_scenario, load_experiment  # noqa: PLC0415
     from isr_pipeline.experiment.keys import unread_overrides  # noqa: PLC0415
+    from isr_pipeline.scenarios.disk_load import disks_asked  # noqa: PLC0415
     from isr_pipeline.verdicts.looks import reach_of  # noqa: PLC0415
     from isr_pipeline.verdicts.quantities import load_settings  # noqa: PLC0415
 
     experiment = load_experiment(name)
     listed = list(configurations(experiment))
     set_by = {one.name: one.overrides for one in listed}
-    notes = [*unread_overrides(healthy_scenario(experiment), set_by)]
+    healthy = healthy_scenario(experiment)
+    load = disks_asked(healthy, experiment.cluster.hourly_load)
+    notes = [*unread_overrides(healthy, set_by), *load]
     cost = cost_lines(experiment, len(listed))
     reach = reach_of(experiment.panels.model_dump(), experiment.budget, load_settings())
     if as_json:
@@ -569,13 +572,12 @@ def cluster_show(
     as_json: AsJson = False,
 ) -> None:
     """Show a cluster: what was assumed, left out and found, broker by broker."""
-    from isr_pipeline.clusters.show import lines, show  # noqa: PLC0415
+    from isr_pipeline.clusters.show import show, told  # noqa: PLC0415
 
-    seen = show(cluster)
     if as_json:
-        _print_json(seen)
+        _print_json(show(cluster))
         return
-    for line in lines(seen, Path(cluster).stem):
+    for line in told(cluster):
         _say(line)
 
 
@@ -705,7 +707,7 @@ def simulate(
     from isr_pipeline.report.trace import simulated, write_trace  # noqa: PLC0415
     from isr_pipeline.scenarios.loading import load_scenario  # noqa: PLC0415
 
-    given = settings or []
+    given, drawn = settings or [], trace is not None
 
     def read(given: list[str]) -> Any:
         if night is not None:
@@ -720,12 +722,12 @@ def simulate(
         return read([]) if given else _baseline_pair(night, experiment, scenario_id, config)
 
     apart = ("without --set", f"with {', '.join(given)}") if given else ("baseline", "tonight")
-    chosen, drawn = read(given), trace is not None
+    _note_settings(chosen := read(given), given)
     try:
         story, results = simulated(chosen, read_before, apart, sampled=drawn, budget=event_budget)
     except BudgetSpent as spent:
         raise BudgetSpent(spent.scenario_id, spent.budget, str(scenario or "")) from None
-    _write_run(chosen, results[-1], json_out, given)
+    _write_run(results[-1], json_out)
     if trace is not None:
         write_trace(story, results, trace)
         _note(f"drawn: {trace}")
@@ -936,13 +938,20 @@ def _refuse_unknown(experiment: str | None) -> None:
         load_experiment(experiment)
 
 
-def _write_run(scenario: Any, result: Any, out: str | None, given: list[str]) -> None:
-    """Write a run as JSON if asked; say what decided nothing, and what is not listed."""
-    from isr_pipeline.base.files.whole import write_json  # noqa: PLC0415
+def _note_settings(scenario: Any, given: list[str]) -> None:
+    """Say what of a scenario decides nothing, and which disks it asks for more than they write."""
     from isr_pipeline.experiment.keys import unread_settings  # noqa: PLC0415
+    from isr_pipeline.scenarios.disk_load import disks_asked  # noqa: PLC0415
 
-    for line in unread_settings(scenario, [one.partition("=")[0].strip() for one in given]):
+    asked = [one.partition("=")[0].strip() for one in given]
+    for line in (*unread_settings(scenario, asked), *disks_asked(scenario)):
         _note(f"scenario {scenario.scenario_id}: {line}")
+
+
+def _write_run(result: Any, out: str | None) -> None:
+    """Write a run as JSON if asked; say what is not listed."""
+    from isr_pipeline.base.files.whole import write_json  # noqa: PLC0415
+
     if result.unlisted:
         _note(f"{len(result.events)} events are listed; {result.unlisted} later ones are not")
     if out is not None:

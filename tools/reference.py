@@ -30,6 +30,7 @@ from isr_pipeline.kafka.fixes import DEFECTS, FIXES, Fix
 from isr_pipeline.kafka.own_rules import CHANGEABLE, allowed_for, word_in
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS, ReleaseRules, RuleSet
 from isr_pipeline.scenarios import cluster_file
+from isr_pipeline.scenarios.hardware import Hardware
 from isr_pipeline.scenarios.incidents import Incident
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
 from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
@@ -70,6 +71,7 @@ CLUSTER: tuple[tuple[str, Model], ...] = (
     ("stream", cluster_file.StreamEntry),
     ("partition", cluster_file.PartitionEntry),
     ("round trip", RackRoundTrip),
+    ("hardware", Hardware),
     ("assumed", cluster_file.Assumed),
 )
 """Of each page the models, with what a part of the file is called."""

@@ -9,6 +9,7 @@ from isr_pipeline.kafka.release_numbers import version_of
 from isr_pipeline.scenarios.cluster_file import ELR, RATES
 from isr_pipeline.scenarios.model import ALTER_PARTITION_MS, Service
 
+HARDWARE = "hardware"
 RELEASE = "4.1"
 RECORDS_PER_S = 10
 BATCHES_PER_S = 20
@@ -163,3 +164,8 @@ class Assumptions:
             "alter_partition_ms": ALTER_PARTITION_MS[controller],
         }
         self.add("service", times, "no source tells service times; these are the simulator's")
+
+    def hardware(self) -> None:
+        """Assume machines without limits."""
+        why = "no source tells how fast machines are; null is no limit, so load makes nothing wait"
+        self.add(HARDWARE, None, why)

@@ -20,7 +20,7 @@ from isr_pipeline.clusters.live import RATE_S, RATE_S_MAX, read_live
 from isr_pipeline.clusters.merge import KNOWN_FEATURES, merge
 from isr_pipeline.clusters.recognise import BYTES_MAX as SOURCE_BYTES_MAX
 from isr_pipeline.clusters.recognise import facts_of, kinds, read_source
-from isr_pipeline.clusters.replaced import replaced
+from isr_pipeline.clusters.replaced import replaced, with_hardware
 from isr_pipeline.clusters.show import as_json
 from isr_pipeline.clusters.write import write_cluster
 from isr_pipeline.scenarios.cluster_file import (
@@ -73,11 +73,11 @@ def import_cluster(
     _check_name(name)
     path = out if out is not None else config_dir() / "clusters" / f"{name}.yaml"
     former = _check_place(path, sources, chosen=out is not None)
-    before = None if former is None else replaced(former, path)
+    before = replaced(former, path) if former and out is None else None
     levels = dict(_level(one) for one in features)
     facts = read_all(sources, command_config, rate_s)
     renamed = anonymise(facts) if anonymous else {}
-    merged = merge(facts, release, levels)
+    merged = with_hardware(merge(facts, release, levels), former, path)
     if topics:
         merged = _with_topics(merged, topics, {new: old for old, new in renamed.items()})
     told_by = one_line(" + ".join(one.source for one in facts))
@@ -174,26 +174,26 @@ def _check_name(name: str) -> None:
         raise InputError("--name", "", shown(name), NAME.allowed) from None
 
 
-def _check_place(path: Path, sources: Sequence[str], *, chosen: bool) -> dict[str, Any] | None:
+def _check_place(path: Path, sources: Sequence[str], *, chosen: bool) -> dict[str, Any]:
     """Refuse to write over what is being imported, and, unless told to, what was not imported.
 
     Returns:
-        What the file of an earlier import says; None if there is none, or if the place was chosen.
+        What the file of an earlier import says; nothing if there is none.
     """
     if not path.parent.is_dir():
         raise InputError(str(path), "", "no such folder", "a file in a folder that exists")
     if not path.exists():
-        return None
+        return {}
     given = [Path(one) for one in sources if Path(one).exists()]
     if any(path.samefile(one) or path.resolve().is_relative_to(one.resolve()) for one in given):
         option = "--out" if chosen else "--name"
         raise InputError(option, "", shown(path.name), "another file than the sources")
-    if chosen:
-        return None
     try:
         former = read_mapping(path, bytes_max=BYTES_MAX, nodes_max=NODES_MAX)
     except InputError:
         former = {}
+    if "values_from" not in former and chosen:
+        return {}
     if "values_from" not in former:
         allowed = "another --name: this cluster file was not imported"
         raise InputError("--name", "", path.stem, allowed)

@@ -127,6 +127,7 @@ class _Merge:
         own_listener = self._replication_listener()
         file_topics = self._file_topics(topics, number)
         self.assumed.service(controller)
+        self.assumed.hardware()
         for facts in self.sources:
             self.left_out += facts.left_out
             has_listeners = any(True for _ in replication_listeners(facts))

@@ -14,8 +14,13 @@ from isr_pipeline.scenarios.cluster_file import (
     ClusterFile,
     load_cluster_file,
     not_simulated,
+    of_a_scenario,
     partitions_of,
+    scenario_parts,
 )
+from isr_pipeline.scenarios.disk_load import disks_asked
+from isr_pipeline.scenarios.hardware import Hardware
+from isr_pipeline.scenarios.model import parse_scenario
 
 
 def find_cluster(name_or_path: str) -> Path:
@@ -41,6 +46,31 @@ def show(name_or_path: str) -> dict[str, Any]:
     """
     path = find_cluster(name_or_path)
     return as_json(load_cluster_file(path, str(path)))
+
+
+def told(name_or_path: str) -> Iterator[str]:
+    """Tell of a cluster file in lines, and which of its disks are asked for more than they write.
+
+    Raises:
+        InputError: no such file, or the first thing in it that cannot be used.
+    """
+    path = find_cluster(name_or_path)
+    file = load_cluster_file(path, str(path))
+    asked = [*_asked(file, path)] if any(one.known for one in _machines(file)) else []
+    yield from lines(as_json(file), path.stem)
+    yield from asked
+
+
+def _machines(file: ClusterFile) -> Iterator[Hardware]:
+    """What is said of all brokers' machines, and of each broker's own."""
+    yield file.hardware
+    yield from (broker.hardware for broker in file.brokers)
+
+
+def _asked(file: ClusterFile, path: Path) -> Iterator[str]:
+    parts = scenario_parts(file, path.parent)
+    frame = {"scenario_id": "healthy", "horizon_ms": 1, **of_a_scenario(parts)}
+    return disks_asked(parse_scenario(frame, str(path)), file.hourly_load)
 
 
 def as_json(file: ClusterFile) -> dict[str, Any]:
@@ -72,6 +102,7 @@ def as_json(file: ClusterFile) -> dict[str, Any]:
         "features": dict(file.features),
         "settings": dict(file.settings),
         "service": dict(file.service),
+        **({"hardware": known} if (known := file.hardware.known) else {}),
         **({"hourly_load": list(file.hourly_load)} if file.hourly_load else {}),
         **({"incidents": dict(file.incidents)} if file.incidents else {}),
         "rules": dict(file.rules),
@@ -86,6 +117,7 @@ def as_json(file: ClusterFile) -> dict[str, Any]:
                 "log_dirs": list(broker.log_dirs),
                 "settings": dict(broker.settings),
                 "service": dict(broker.service),
+                **({"hardware": known} if (known := broker.hardware.known) else {}),
             }
             for broker in file.brokers
         ],
@@ -128,17 +160,22 @@ def lines(said: dict[str, Any], name: str) -> Iterator[str]:
         yield "  followers fetch over a listener of their own"
     for key, value in said["settings"].items():
         yield f"  {key}: {shown(value)}"
+    yield f"  hardware: {_pairs(said.get('hardware', {})) or 'no limit known'}"
     for broker in said["brokers"]:
         led = sum(p["leader"] == broker["id"] for p in partitions)
         held = sum(broker["id"] in p["replicas"] for p in partitions)
         rack = f", rack {broker['rack']}" if broker["rack"] else ""
-        own = ", ".join(f"{key}={shown(value)}" for key, value in broker["settings"].items())
+        own = _pairs({**broker["settings"], **broker.get("hardware", {})})
         yield (
             f"  broker {broker['id']}{rack}: {held} replicas, leads {led}, "
             f"log dirs {', '.join(broker['log_dirs']) or 'unknown'}{f'; {own}' if own else ''}"
         )
     if "replaced" in said:
         yield replaced_line(said["replaced"], name, said["features"])
+
+
+def _pairs(values: dict[str, Any]) -> str:
+    return ", ".join(f"{key}={shown(value)}" for key, value in values.items())
 
 
 def _assumed(one: dict[str, Any]) -> Iterator[str]:

@@ -36,8 +36,9 @@ def text_lines(cluster: Mapping[str, Any], description: str) -> Iterator[str]:
     of_all = ("release", "controller", "features", "settings", "service", "replication_listener")
     for name in of_all:
         yield f"{name}: {flow(cluster[name])}"
-    if cluster.get("rack_rtt_ms"):
-        yield f"rack_rtt_ms: {flow(cluster['rack_rtt_ms'])}"
+    for name in ("rack_rtt_ms", "hardware"):
+        if cluster.get(name):
+            yield f"{name}: {flow(cluster[name])}"
     yield "brokers:"
     for broker in cluster["brokers"]:
         yield f"  - {flow({k: v for k, v in broker.items() if v not in (None, {}, [])})}"

@@ -88,6 +88,7 @@ def about() -> Mapping[str, About]:
 
 
 _UNITS = (
+    (("bytes_per_s",), "bytes/s"),
     (("_per_s",), "1/s"),
     ((".ms", "_ms"), "ms"),
     (("_us",), "µs"),

@@ -42,6 +42,7 @@ from isr_pipeline.experiment.file import (
 )
 from isr_pipeline.experiment.keys import own_values, seconds_asked, short_of_replicas
 from isr_pipeline.experiment.not_modelled import limits
+from isr_pipeline.scenarios.disk_load import disks_asked
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.incidents import in_cluster, told
 from isr_pipeline.scenarios.model import TOPICS, Scenario, Topic, scenario_from_json
@@ -162,6 +163,7 @@ def new_experiment(
         *(f"{one}; left out" for one in (*found.left_out, *advice.left_out)),
         *(line for one in advised for line in advice.in_part[one.name]),
         *own_values(today, [one.set for one in (*asked, *advised)]),
+        *disks_asked(today, experiment.cluster.hourly_load),
         *_doubts(today, [one.set for one in asked], experiment),
         *(f"for the first answer {one}" for one in first),
         _takes(pair_s, whole_s, count, size),

@@ -50,6 +50,7 @@ from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.kafka.own_rules import narrower
 from isr_pipeline.report import differences
+from isr_pipeline.scenarios.disk_load import disks_asked
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.incidents import told
 from isr_pipeline.scenarios.lengths import lengths_told
@@ -361,6 +362,7 @@ def _notes(plan: Plan) -> tuple[str, ...]:
         *unread_overrides(today, asked),
         *own_values(today, asked.values()),
         *short_of_replicas(today, asked.values()),
+        *disks_asked(today, plan.definition.cluster.hourly_load),
         *lengths_told(plan.definition.lengths_ms),
         *left_out(plan.definition),
     )

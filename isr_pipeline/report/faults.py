@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isr_pipeline.base.files.words import counted
 from isr_pipeline.scenarios import faults as kinds
 
 if TYPE_CHECKING:
@@ -57,9 +58,10 @@ def _what(fault: FaultBase) -> str:
             }[fault.role]
             return f"an append of {whose} {fault.broker} {took}{waits}"
         case kinds.SlowDisk():
-            part = f"{fault.write_factor:.0%} of its speed" if fault.write_factor else "nothing"
-            where = "" if fault.log_dir is None else f" under log dir {fault.log_dir}"
-            return f"the disk of broker {fault.broker}{where} writes {part}"
+            return _slow_disk(fault)
+        case kinds.ColdReader():
+            connections = counted(fault.connections, "connection")
+            return f"old data are read from broker {fault.broker}'s disk over {connections}"
         case kinds.Pause():
             return f"the process of broker {fault.broker} stands still"
         case kinds.Cpu():
@@ -144,3 +146,15 @@ def fault_label(fault: FaultBase) -> str:
     if fields.get("lost", "nothing") != "nothing":
         where.append(f"loses {fields['lost']}")
     return " ".join([str(fields["kind"]), *where])
+
+
+def _slow_disk(fault: kinds.SlowDisk) -> str:
+    """What is left to read and to write with."""
+    of = "" if fault.log_dir is None else f" under log dir {fault.log_dir}"
+    parts = {"writes": fault.write_factor, "reads": fault.read_factor}
+    said = [
+        f"{what} {part:.0%} of its speed" if part else f"{what} nothing"
+        for what, part in parts.items()
+        if part != 1 or what == "writes"
+    ]
+    return f"the disk of broker {fault.broker}{of} {' and '.join(said)}"

@@ -18,6 +18,7 @@ from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.files.words import counted
 from isr_pipeline.report.faults import seconds, told_faults
 from isr_pipeline.scenarios.model import Scenario, Topic, apply, check_overrides, scenario_from_json
+from isr_pipeline.worlds.events import waits_by_load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -149,6 +150,7 @@ class Run:
         """What became of the partitions, without the run's title and a full stop."""
         told = [
             self._out(),
+            self._by_load(),
             self._under_min(),
             self._offline(),
             self._refusing(),
@@ -164,6 +166,14 @@ class Run:
         having = [place for place, moments in lost.items() if moments]
         said = _clause(having, "loses", "lose", "replicas from the ISR")
         return f"{said}, the first at {seconds(min(firsts))}" if said else ""
+
+    def _by_load(self) -> str:
+        """For what the first follower that load removed had waited, and how many followed."""
+        waits = [said for event in self.events for said in waits_by_load(event)]
+        if not waits:
+            return ""
+        more = f", and so {counted(len(waits) - 1, 'more removal')}" if waits[1:] else ""
+        return f"by load: {waits[0]}{more}"
 
     def _lost_ms(self, place: Partition) -> list[float]:
         """When a member of a partition's ISR goes out of it."""

@@ -43,8 +43,9 @@ from isr_pipeline.kafka.known_keys import mistyped
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.release_numbers import NUMBERS, told_defects
 from isr_pipeline.kafka.releases import CONTROLLERS
-from isr_pipeline.scenarios.faults import COUNT, RACK, RATE, Count
+from isr_pipeline.scenarios.faults import COUNT, RACK, RATE, Count, or_null
 from isr_pipeline.scenarios.faults import Topic as TopicName
+from isr_pipeline.scenarios.hardware import Hardware, amiss
 from isr_pipeline.scenarios.incidents import Counts
 from isr_pipeline.scenarios.model import (
     LOG_DIR,
@@ -147,15 +148,6 @@ Settings = Annotated[dict[str, KafkaValue], Check("a mapping of Kafka keys", _se
 Plain = Annotated[dict[str, Any], Check("a mapping", _mapping, MAPPING)]
 
 
-def _or_null(check: Check) -> Check:
-    """What a check reads, or null."""
-    return Check(
-        check.allowed,
-        lambda value: None if value is None else check.read(value),
-        {"anyOf": [check.schema, {"type": "null"}]},
-    )
-
-
 class PartitionEntry(Strict):
     """A partition as it stands."""
 
@@ -163,18 +155,18 @@ class PartitionEntry(Strict):
     replicas: Annotated[tuple[int, ...], _REPLICAS] = Field(
         description="Ids of its brokers, the preferred leader first."
     )
-    leader: Annotated[int | None, _or_null(LEADER)] = Field(
+    leader: Annotated[int | None, or_null(LEADER)] = Field(
         default=None, description="Who leads; -1 is nobody. Absent: the first replica."
     )
-    isr: Annotated[tuple[int, ...] | None, _or_null(list_of(BROKER_ID, empty=True))] = Field(
+    isr: Annotated[tuple[int, ...] | None, or_null(list_of(BROKER_ID, empty=True))] = Field(
         default=None, description="Who is in sync. Absent: all replicas."
     )
-    log_dirs: Annotated[tuple[str | None, ...] | None, _or_null(_PLACED)] = Field(
+    log_dirs: Annotated[tuple[str | None, ...] | None, or_null(_PLACED)] = Field(
         default=None,
         description="Log dir of each replica, in their order; null where nobody knows. Absent: "
         "the broker's only one, or round robin.",
     )
-    records_per_s: Annotated[float | None, _or_null(RATE)] = Field(
+    records_per_s: Annotated[float | None, or_null(RATE)] = Field(
         default=None,
         description="Records a second of all the topic's streams together. Absent: the streams' "
         "own.",
@@ -225,7 +217,7 @@ class TopicEntry(Strict):
         description="Each as it stands; or how many there are, with `replication_factor`: "
         "partition p lies on brokers[(p + i) mod n]."
     )
-    replication_factor: Annotated[int | None, _or_null(COUNT)] = Field(
+    replication_factor: Annotated[int | None, or_null(COUNT)] = Field(
         default=None, description="Replicas of each partition, where `partitions` is a number."
     )
 
@@ -234,7 +226,7 @@ class BrokerEntry(Strict):
     """A broker."""
 
     id: Annotated[int, BROKER_ID] = Field(description="Its id, each once.")
-    rack: Annotated[str | None, _or_null(RACK)] = Field(
+    rack: Annotated[str | None, or_null(RACK)] = Field(
         default=None, description="Its rack; null: none, or unknown."
     )
     log_dirs: Annotated[tuple[str, ...], list_of(LOG_DIR, empty=True)] = Field(
@@ -248,6 +240,9 @@ class BrokerEntry(Strict):
     service: Annotated[
         dict[str, float], Check("a mapping of service times", own_service, MAPPING)
     ] = Field(default={}, description="Service times of its own machine.")
+    hardware: Hardware = Field(
+        default=Hardware(), description="What its own machine has else than the others'."
+    )
 
 
 class Assumed(Strict):
@@ -298,6 +293,10 @@ class ClusterFile(Strict):
     )
     service: Plain = Field(
         default={}, description="Service times of a healthy broker, as in a scenario."
+    )
+    hardware: Hardware = Field(
+        default=Hardware(),
+        description="How fast every broker's machine is; what is absent has no limit.",
     )
     rules: Plain = Field(default={}, description="Switches of the rules, as in a scenario.")
     replication_listener: Annotated[bool, BOOLEAN] = Field(
@@ -396,6 +395,7 @@ def checked_cluster(raw: Mapping[str, Any], where: str) -> ClusterFile:
             raise InputError(where, f"brokers[{i}].id", str(broker.id), "each broker once")
         seen.add(broker.id)
     known = {broker.id: broker for broker in file.brokers}
+    check_hardware(file.hardware, dict(enumerate(one.hardware for one in file.brokers)), where)
     names: set[str] = set()
     topics = []
     for i, topic in enumerate(file.topics):
@@ -407,6 +407,22 @@ def checked_cluster(raw: Mapping[str, Any], where: str) -> ClusterFile:
         whole = tuple(_whole(one, known) for one in partitions_of(written_out))
         topics.append(written_out.model_copy(update={"partitions": whole}))
     return file.model_copy(update={"topics": tuple(topics)})
+
+
+def check_hardware(of_all: Hardware, own: Mapping[int, Hardware], where: str) -> None:
+    """Refuse what contradicts itself in what is said of the brokers' machines.
+
+    Args:
+        of_all: every broker's.
+        own: position of a broker in the file -> what its own has else.
+        where: named in errors.
+
+    Raises:
+        InputError: the first finding.
+    """
+    for i, wrong in amiss(of_all, own):
+        place = "hardware" if i is None else f"brokers[{i}].hardware"
+        raise InputError(where, f"{place}.{wrong.field}", wrong.given, wrong.allowed)
 
 
 def _written_out(topic: TopicEntry, brokers: tuple[int, ...], where: str, at: str) -> TopicEntry:
@@ -519,6 +535,8 @@ def scenario_parts(file: ClusterFile, folder: Path) -> dict[str, Any]:
             "broker_service": {
                 str(broker.id): dict(broker.service) for broker in file.brokers if broker.service
             },
+            **({"hardware": file.hardware.known} if file.hardware.known else {}),
+            **({"broker_hardware": own} if (own := _own_hardware(file)) else {}),
         },
         "topics": [_topic_parts(topic, file, release) for topic in file.topics],
         "config": _simulated_config(file),
@@ -528,6 +546,10 @@ def scenario_parts(file: ClusterFile, folder: Path) -> dict[str, Any]:
         **({"incidents": dict(file.incidents)} if file.incidents else {}),
         **({"assumed_records_per_s": rates[0]} if (rates := _assumed_rates(file)) else {}),
     }
+
+
+def _own_hardware(file: ClusterFile) -> dict[str, dict[str, int]]:
+    return {str(one.id): known for one in file.brokers if (known := one.hardware.known)}
 
 
 def _assumed_rates(file: ClusterFile) -> list[Any]:

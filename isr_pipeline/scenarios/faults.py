@@ -34,7 +34,8 @@ def or_null(check: Check, allowed: str = "") -> Check:
         except Bad as bad:
             raise Bad(bad.allowed if bad.at else allowed, bad.at, bad.given) from None
 
-    return Check(allowed or check.allowed, read)
+    schema = {"anyOf": [check.schema, {"type": "null"}]}
+    return Check(allowed or check.allowed, read, schema)
 
 
 MS = number(0, MS_LIMIT, "milliseconds >= 0 (below 2^50 microseconds)")
@@ -224,7 +225,7 @@ class SlowDisk(Window):
 
     Attributes:
         log_dir: under which log dir; null: all of the broker's.
-        write_factor: 0 stands still.
+        write_factor, read_factor: 0 stands still.
     """
 
     kind: Literal["slow_disk"]
@@ -233,6 +234,34 @@ class SlowDisk(Window):
         int | None, or_null(whole(0, INT_MAX, "the 0-based number of a log dir"))
     ] = None
     write_factor: Annotated[float, number(0, 1, "a number 0..1")] = 1.0
+    read_factor: Annotated[float, number(0, 1, "a number 0..1")] = 1.0
+
+    def amiss(self, log_dirs: int) -> Amiss | None:
+        """The broker has that log dir."""
+        return None if self.log_dir is None else _no_log_dir(self.log_dir, log_dirs)
+
+
+class ColdReader(Window):
+    """Clients read data that are in the page cache no longer: a replay, a backup.
+
+    Each connection has one request out, whose answer its network thread reads from the disk.
+
+    Attributes:
+        fetch_bytes: of one answer.
+        bytes_per_s: of all connections together; null: as fast as they are answered.
+        log_dir: that they read from; null: the broker's by turns.
+    """
+
+    kind: Literal["cold_reader"]
+    broker: Broker
+    connections: Annotated[int, whole(1, 1000, "a whole number of connections 1..1000")] = 1
+    fetch_bytes: Annotated[int, whole(1, 2**30)] = 2**20
+    bytes_per_s: Annotated[
+        int | None, or_null(whole(1, 10**12, "a whole number of bytes a second, or null"))
+    ] = None
+    log_dir: Annotated[
+        int | None, or_null(whole(0, INT_MAX, "the 0-based number of a log dir"))
+    ] = None
 
     def amiss(self, log_dirs: int) -> Amiss | None:
         """The broker has that log dir."""
@@ -303,7 +332,8 @@ class Death(FaultBase):
             not start without that.
         recovery_bytes: of each replica: written since its recovery point before the scenario
             begins. Recovery reads it, and what the scenario adds.
-        recovery_bytes_per_s: what the broker reads at recovery; null: that takes no time.
+        recovery_bytes_per_s: what the broker reads at recovery; null: what its disk reads, and
+            without a known speed that takes no time.
         rack: whose brokers lose power together.
         power_domain: brokers that lose power together.
     """
@@ -546,6 +576,7 @@ Fault = Annotated[
     | SlowRead
     | SlowAppend
     | SlowDisk
+    | ColdReader
     | Pause
     | Cpu
     | Link

@@ -57,6 +57,7 @@ from isr_pipeline.scenarios.faults import (
     MS,
     PARTITION,
     RACK,
+    ColdReader,
     Death,
     Fault,
     Ms,
@@ -70,7 +71,7 @@ from isr_pipeline.scenarios.faults import (
 from isr_pipeline.scenarios.faults import (
     Topic as TopicName,
 )
-from isr_pipeline.scenarios.hardware import Hardware
+from isr_pipeline.scenarios.hardware import BY_BROKER, Hardware, amiss
 from isr_pipeline.scenarios.racks import RackRoundTrip
 from isr_pipeline.scenarios.rule_set_files import RELEASE
 from isr_pipeline.scenarios.streams import ProduceStream
@@ -246,7 +247,7 @@ class Cluster(Strict):
     ] = Field(default={})
     rack_rtt_ms: tuple[RackRoundTrip, ...] = ()
     hardware: Hardware = Field(default=Hardware(), description="Of every broker's machine.")
-    broker_hardware: dict[int, Hardware] = Field(
+    broker_hardware: Annotated[dict[int, Hardware], BY_BROKER] = Field(
         default={}, description="broker -> what its own machine has else"
     )
     replication_listener: Annotated[bool, BOOLEAN] = Field(
@@ -624,6 +625,9 @@ class _Checker:
                 if broker not in cluster.brokers:
                     given = _Description("unknown broker")
                     self.refuse(name, given, self.brokers(), str(broker))
+        for one_broker, wrong in amiss(cluster.hardware, cluster.broker_hardware):
+            at = ("hardware",) if one_broker is None else ("broker_hardware", str(one_broker))
+            self.refuse(at[0], wrong.given, wrong.allowed, *at[1:], wrong.field)
         known = set(cluster.racks.values())
         for i, pair in enumerate(cluster.rack_rtt_ms):
             for j, rack in enumerate(pair.between):
@@ -736,14 +740,19 @@ class _Checker:
             given = _Description("missing") if amiss.given is None else amiss.given
             self.refuse(amiss.field, given, amiss.allowed)
         if isinstance(fault, SlowDisk):
-            self.known_disk(fault.broker)
+            if fault.write_factor != 1 or fault.read_factor == 1:
+                self.known_disk(fault.broker, "disk_write_bytes_per_s")
+            if fault.read_factor != 1:
+                self.known_disk(fault.broker, "disk_read_bytes_per_s")
+        if isinstance(fault, ColdReader):
+            self.known_disk(fault.broker, "disk_read_bytes_per_s")
         if getattr(fault, "partitions", "all") != "all":
             self.hosted(fault)
 
-    def known_disk(self, broker: int) -> None:
-        """A part of no known speed would do nothing."""
-        if self.scenario.cluster.hardware_of(broker).disk_write_bytes_per_s is None:
-            allowed = "a broker with disk_write_bytes_per_s in cluster.hardware or broker_hardware"
+    def known_disk(self, broker: int, speed: str) -> None:
+        """What has no known speed, or a part of it, would do nothing."""
+        if getattr(self.scenario.cluster.hardware_of(broker), speed) is None:
+            allowed = f"a broker with {speed} in cluster.hardware or broker_hardware"
             self.refuse("broker", broker, allowed)
 
     def death(self, i: int, death: Death) -> None:

@@ -51,6 +51,7 @@ from isr_pipeline.simulation.shortcuts.depends import (
     note_read,
     set_isr,
 )
+from isr_pipeline.simulation.waits import note_join, waited_for
 from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (
@@ -132,6 +133,7 @@ def _count_change(world: World, leader: Replica, removed: int, added: int) -> No
         for pos in range(partition.replication_factor):
             if (added >> pos) & 1:
                 follower = partition.replicas[pos]
+                note_join(world, follower)
                 if counted and world.now - follower.removed_at <= FLAP_WINDOW_US:
                     world.isr_flaps += 1
                 follower.removed_at = NEVER
@@ -182,7 +184,12 @@ def _commit(world: World, rules: Rules, leader: Replica) -> None:
     )
     if event:
         for pos in range(partition.replication_factor):
-            event.caught_up_times[pos] = leader.followers[pos].caught_up_at_decision
+            since = leader.followers[pos].caught_up_at_decision
+            event.caught_up_times[pos] = since
+            event.waited[pos] = 0
+            if shrink and (changed >> pos) & 1:
+                thread = leader.fetching[pos].thread
+                event.waited[pos] = waited_for(world, thread, leader.decided_at - since)
         event.mask = changed
     _count_change(world, leader, changed if shrink else 0, 0 if shrink else changed)
     if bumps:

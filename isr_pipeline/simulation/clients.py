@@ -17,7 +17,7 @@ from isr_pipeline.simulation.network import WAKE_US, received
 from isr_pipeline.simulation.request_queue import enqueue
 from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.queue import again, cancel, retire, schedule
-from isr_pipeline.simulation.world.states import Caller, RequestError, RequestState
+from isr_pipeline.simulation.world.states import Caller, FaultState, RequestError, RequestState
 from isr_pipeline.simulation.world.tables import (
     INF,
     REQUESTS_PER_STREAM,
@@ -337,6 +337,29 @@ def surge_fires(world: World, rules: Rules, broker: Broker) -> None:
     else:
         cancel(world, broker.surge_slot)
     dispatch(world, rules, broker)
+
+
+@compiled
+def ask_for_cold_data(world: World, request: Request) -> None:
+    """A reader's connection asks for its next piece, while it goes on: one request at a time.
+
+    One that meets a dead broker, or no answer, comes back.
+    """
+    fault = request.reader
+    if fault.state != FaultState.RUNNING:
+        request.state = RequestState.FREE
+        retire(world, request.slot)
+        return
+    now = world.now
+    if request.error != RequestError.NONE:
+        request.error = RequestError.NONE
+        request.deadline = now + RETRY_US
+    asks = max(now, request.deadline)
+    request.deadline = asks + fault.arg  # its pace; 0: as fast as it is answered
+    request.state = RequestState.TO_BROKER
+    request.broker = fault.broker
+    request.bytes = fault.value
+    schedule(world, request.slot, asks + world.half_rtt_us)
 
 
 @compiled

@@ -1,16 +1,33 @@
-"""The disk under a log dir: bytes that are written back at its own speed.
+"""The disk under a log dir, and the page cache over it.
 
 An append goes to the page cache and costs nothing, until more bytes are dirty than the operating
 system allows (Linux's `vm.dirty_ratio`): from then on who writes waits until the disk has taken as
 many. Which bytes a writer waits for is a place in all that was ever written (`Disk.entered`).
+
+Data that are no longer in the cache are read from the disk, one read after the other. Reads go
+first; write-back gets a quarter of the disk while they go on (an estimate), all of it else.
+
+The cache forgets what entered it first. Its clock counts the bytes that have entered, by appends
+and by such reads; what was appended more than its size ago is cold.
 """
 
 from __future__ import annotations
 
+from isr_pipeline.simulation.log import data_end, newest_within
 from isr_pipeline.simulation.world.jit import compiled
-from isr_pipeline.simulation.world.tables import INF, Broker, Disk, World
+from isr_pipeline.simulation.world.tables import (
+    INF,
+    LOG_DIRS_MAX,
+    Broker,
+    Disk,
+    Partition,
+    Replica,
+    World,
+)
 
 MILLION = 1_000_000
+QUARTERS = 4
+READAHEAD_BYTES = 128 * 1024  # Linux reads so much at once
 
 
 @compiled
@@ -21,7 +38,7 @@ def disk_of(broker: Broker, log_dir: int) -> Disk:
 
 @compiled
 def is_limited(disk: Disk) -> bool:
-    """Whether the disk has a speed that is known."""
+    """Whether the speed is known at which the disk writes."""
     return disk.write_bytes_per_s > 0
 
 
@@ -35,20 +52,23 @@ def _rate(disk: Disk) -> int:
 def drain(world: World, disk: Disk) -> None:
     """Write back what can have been written since the last look.
 
-    The moment of the look moves by whole bytes only, so that many looks lose nothing.
+    What was written of a byte is kept, so that many looks lose nothing.
     """
+    since = disk.drained_at
+    disk.drained_at = world.now
     rate = _rate(disk)
-    elapsed = world.now - disk.drained_at
     if rate == 0:
-        disk.drained_at = world.now
         return
-    if elapsed >= -(-disk.dirty * MILLION // rate):  # not elapsed * rate: a long time overflows
+    reading = max(0, min(disk.read_until, world.now) - since)
+    quarters = QUARTERS * (world.now - since) - (QUARTERS - 1) * reading
+    # not quarters * rate: a long time overflows
+    if quarters >= -(-disk.dirty * QUARTERS * MILLION // rate):
         disk.dirty = 0
-        disk.drained_at = world.now
+        disk.written_rest = 0
         return
-    written = elapsed * rate // MILLION
-    disk.dirty -= written
-    disk.drained_at += written * MILLION // rate
+    written = quarters * rate + disk.written_rest
+    disk.dirty -= written // (QUARTERS * MILLION)
+    disk.written_rest = written % (QUARTERS * MILLION)
 
 
 @compiled
@@ -83,4 +103,94 @@ def written_at(world: World, disk: Disk, target: int) -> int:
     rate = _rate(disk)
     if rate == 0:
         return INF
-    return disk.drained_at - (-missing * MILLION // rate)
+    quarters = -(-(missing * QUARTERS * MILLION - disk.written_rest) // rate)
+    reading = max(0, disk.read_until - world.now)
+    if quarters <= reading:
+        return world.now + quarters
+    return world.now + reading - (-(quarters - reading) // QUARTERS)
+
+
+@compiled
+def begin_read(world: World, broker: Broker, log_dir: int, size_bytes: int) -> int:
+    """A read of cold data joins the others; when it ends. It is in the page cache then.
+
+    The head moves once where the disk was free, else between every two pieces of readahead. A read
+    that begins while the disk stands still is done after that.
+    """
+    enter_cache(broker, size_bytes)
+    if world.now >= world.warmup:
+        world.cold_bytes += size_bytes
+    disk = disk_of(broker, log_dir)
+    if disk.read_bytes_per_s == 0:
+        return world.now
+    drain(world, disk)
+    rate = disk.read_bytes_per_s * disk.read_factor // MILLION
+    begin = max(world.now, disk.read_until)
+    seeks = 1 if begin == world.now else -(-size_bytes // READAHEAD_BYTES)
+    if rate == 0:
+        rate = disk.read_bytes_per_s
+        begin = max(begin, disk.stands_until)
+    took = size_bytes * MILLION // rate + seeks * disk.seek_us
+    if disk.dirty > 0:
+        took = took * QUARTERS // (QUARTERS - 1)
+    disk.read_until = begin + took
+    return disk.read_until
+
+
+# ------------------------------------------------------------------ the page cache
+
+
+@compiled
+def enter_cache(broker: Broker, size_bytes: int) -> None:
+    """Bytes enter the page cache of ``broker``, and the oldest leave it."""
+    if broker.cache_bytes > 0:
+        broker.clock += size_bytes
+
+
+@compiled
+def lose_cache(broker: Broker) -> None:
+    """The machine of ``broker`` lost power: nothing is in its page cache, nothing is dirty."""
+    broker.clock += broker.cache_bytes
+    disk = broker.disks
+    for _ in range(LOG_DIRS_MAX):
+        disk.dirty = 0
+        disk.written_rest = 0
+        disk = disk[1]
+
+
+@compiled
+def stamp(leader: Replica) -> int:
+    """The clock of the page cache by which the batches of ``leader`` are stamped now."""
+    return leader.broker.clock + leader.partition.clock_shift
+
+
+@compiled
+def stamp_by(partition: Partition, leader: Replica) -> None:
+    """``leader`` leads from now on: stamps go on where those of the leader before it ended."""
+    before = partition.replicas[partition.clock_of]
+    partition.clock_shift += before.broker.clock - leader.broker.clock
+    partition.clock_of = leader.position
+
+
+@compiled
+def cold_bytes(leader: Replica, offset: int, end: int) -> int:
+    """How much of a read between two offsets is in the page cache of ``leader`` no longer.
+
+    A second reader right behind the first finds what that one has brought back.
+    """
+    broker = leader.broker
+    partition = leader.partition
+    oldest = stamp(leader) - broker.cache_bytes
+    cold_end = newest_within(partition, offset, oldest)
+    if cold_end <= offset:
+        return 0
+    cold_end = min(cold_end, end)
+    is_back = leader.warmed_from <= offset and cold_end <= leader.warmed_to
+    if is_back and broker.clock - leader.warmed_at < broker.cache_bytes:
+        return 0
+    _, size = data_end(partition, offset, cold_end, INF)
+    if not leader.warmed_from <= offset <= leader.warmed_to:
+        leader.warmed_from = offset
+    leader.warmed_to = cold_end
+    leader.warmed_at = broker.clock + size
+    return size

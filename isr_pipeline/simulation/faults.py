@@ -21,7 +21,7 @@ from isr_pipeline.kafka.shutdown import (
     must_wait,
     tries_again,
 )
-from isr_pipeline.simulation.clients import change_rate
+from isr_pipeline.simulation.clients import ask_for_cold_data, change_rate
 from isr_pipeline.simulation.controller import (
     all_reported,
     await_reports,
@@ -225,6 +225,7 @@ def start_broker(world: World, rules: Rules, broker: Broker) -> None:
     note_eligible(world)
     broker.epoch += 1
     broker.last_heartbeat = world.now
+    broker.returned_at = world.now
     broker.hangs_until = 0
     broker.tick_position = -1
     broker.tick_state = Tick.READY
@@ -577,6 +578,8 @@ def _disk_changes(world: World, fault: Fault) -> None:
             disk = disk_of(broker, log_dir)
             drain(world, disk)
             disk.write_factor = MILLION
+            disk.read_factor = MILLION
+            disk.stands_until = 0
             for i in range(world.fault_count):
                 other = world.faults[i]
                 if (
@@ -586,6 +589,9 @@ def _disk_changes(world: World, fault: Fault) -> None:
                     and other.log_dir in (-1, log_dir)
                 ):
                     disk.write_factor = min(disk.write_factor, other.value)
+                    disk.read_factor = min(disk.read_factor, other.arg)
+                    if other.arg == 0:
+                        disk.stands_until = max(disk.stands_until, other.end)
     handler = broker.handlers
     for _ in range(broker.io_threads):
         if handler.state == HandlerState.PRODUCE_DISK:
@@ -618,6 +624,9 @@ def _window(world: World, rules: Rules, fault: Fault, begins: bool) -> None:
         fault.broker.faults_on += 1 if begins else -1
     elif kind == FaultKind.SLOW_DISK:
         _disk_changes(world, fault)
+    elif kind == FaultKind.COLD_READER and begins:
+        for k in range(fault.arg2):
+            ask_for_cold_data(world, fault.readers[k])
     if kind in (
         FaultKind.PAUSE,
         FaultKind.CPU,

@@ -34,6 +34,7 @@ from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import respond
 from isr_pipeline.simulation.shortcuts.validated import is_validated
 from isr_pipeline.simulation.turns import first_place, place_behind
+from isr_pipeline.simulation.waits import forget_waits
 from isr_pipeline.simulation.world.jit import cold, compiled, hot
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (
@@ -383,6 +384,7 @@ def _fetch_done(
         complete(world, rules, broker, handler)
         return
     request.state = RequestState.PURGATORY
+    forget_waits(thread)
     thread.waiting |= 1 if request == thread.requests else _bit_of_another(thread, request)
     request.deadline = world.now + follower.fetch_wait_us
     schedule(world, request.slot, request.deadline)

@@ -14,7 +14,14 @@ from isr_pipeline.kafka.replica import create, reset, resets_records
 from isr_pipeline.kafka.rows import nothing_like
 from isr_pipeline.kafka.shutdown import stops_fetching
 from isr_pipeline.simulation.controller import note_applied
-from isr_pipeline.simulation.disk import begin_write, disk_of, is_limited, written_at
+from isr_pipeline.simulation.disk import (
+    begin_write,
+    disk_of,
+    enter_cache,
+    is_limited,
+    stamp_by,
+    written_at,
+)
 from isr_pipeline.simulation.leader import (
     answer_produces,
     leads_officially,
@@ -39,6 +46,7 @@ from isr_pipeline.simulation.recovery import exits_here
 from isr_pipeline.simulation.shortcuts.depends import note, set_isr
 from isr_pipeline.simulation.shortcuts.validated import is_validated
 from isr_pipeline.simulation.turns import first_place, place_behind, take_turns
+from isr_pipeline.simulation.waits import note_append_wait
 from isr_pipeline.simulation.world.jit import compiled, hot
 from isr_pipeline.simulation.world.queue import cancel, retire, schedule
 from isr_pipeline.simulation.world.states import (
@@ -480,10 +488,13 @@ def _appending_to(thread: FetcherThread) -> Disk:
 @compiled
 def _begin_to_write(world: World, thread: FetcherThread, entry: Entry, follower: Replica) -> None:
     """The records of an entry go to the follower's disk."""
-    disk = disk_of(thread.follower, follower.log_dir)
-    if is_limited(disk):
+    broker = thread.follower
+    disk = disk_of(broker, follower.log_dir)
+    if is_limited(disk) or broker.cache_bytes > 0:
         _, size = data_end(follower.partition, entry.offset, entry.end, INF)
-        thread.disk_target = begin_write(world, disk, size)
+        enter_cache(broker, size)
+        if is_limited(disk):
+            thread.disk_target = begin_write(world, disk, size)
 
 
 @compiled
@@ -544,6 +555,9 @@ def thread_fires(world: World, rules: Rules, thread: FetcherThread) -> None:
             if end > world.now:
                 schedule(world, thread.slot, end)
                 return
+            if world.now > thread.append_until:
+                thread.disk_waited += world.now - thread.append_until
+                note_append_wait(world, thread.append_until)
             thread.holds_back = 0
             thread.disk_target = 0
             if _append_one(world, rules, thread):
@@ -635,6 +649,7 @@ def _become_leader(world: World, rules: Rules, replica: Replica, record: Metadat
         replica.epoch_start = replica.log_end_offset
         add_epoch(replica, replica.leader_epoch, replica.log_end_offset)
         if leads_officially(replica):
+            stamp_by(partition, replica)
             # it may have truncated since it was elected, as a follower of the leader before
             lose_from(world, partition, replica.log_end_offset, replica.broker.number)
     for pos in range(partition.replication_factor):

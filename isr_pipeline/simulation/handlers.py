@@ -24,12 +24,14 @@ from isr_pipeline.simulation.request_queue import can_take, dequeue, enqueue, ha
 from isr_pipeline.simulation.responses import (
     goes_on_at,
     push_response,
+    receive_by_turns,
     respond,
     sender_of,
     start_senders,
 )
 from isr_pipeline.simulation.shortcuts.depends import min_isr
 from isr_pipeline.simulation.turns import first_place, place_before
+from isr_pipeline.simulation.waits import note_append_wait, note_log_wait
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.queue import cancel, retire, schedule
 from isr_pipeline.simulation.world.states import (
@@ -112,6 +114,9 @@ def _begin(world: World, rules: Rules, broker: Broker, handler: Handler, code: i
         if counts_pending(rules):
             note_pending(rules, request)
         fetch_steps(world, rules, broker, handler)
+    elif request.kind == RequestKind.COLD_READ:
+        handler.state = HandlerState.COLD_READ
+        schedule(world, handler.slot, now + service(broker, broker.client_us))
     else:
         handler.state = HandlerState.PRODUCE
         schedule(world, handler.slot, now + service(broker, broker.produce_us))
@@ -188,6 +193,7 @@ def _append_written(world: World, rules: Rules, broker: Broker, handler: Handler
     if replica.log_until > world.now:
         return
     handler.disk_target = 0
+    note_append_wait(world, handler.came_at)
     end_append(world, replica)
     if replica.is_online and replica.is_leader:
         _append(world, rules, broker, handler)
@@ -202,6 +208,7 @@ def _append_written(world: World, rules: Rules, broker: Broker, handler: Handler
 def _log_waited_for(world: World, rules: Rules, broker: Broker, handler: Handler) -> None:
     """The appends that a fetch's handler waited for are done: it raises the high watermark."""
     leader = handler.locked
+    note_log_wait(world, handler.request.thread, world.now - handler.came_at)
     handler.locked = None
     handler.state = HandlerState.FETCH
     if leader.is_leader:
@@ -271,6 +278,11 @@ def handler_fires(world: World, rules: Rules, handler: Handler) -> None:
     elif state == HandlerState.SURGE:
         push_response(world, broker, Caller.SURGE)
         handler_free(world, broker, handler)
+    elif state == HandlerState.COLD_READ:
+        request = handler.request
+        handler.request = None
+        respond(world, rules, broker, request)
+        handler_free(world, broker, handler)
     else:
         cancel(world, handler.slot)
     if broker.queue_length > 0:
@@ -289,10 +301,12 @@ def request_arrives(world: World, rules: Rules, request: Request) -> None:
     if broker.paused_until > world.now:
         schedule(world, request.slot, goes_on_at(world, request))
         return
-    blocked_until = sender_of(broker, request).blocked_until
-    if blocked_until > world.now:  # the same thread reads it
-        schedule(world, request.slot, blocked_until)
+    sender = sender_of(broker, request)
+    if sender.blocked_until > world.now and not request.is_received:
+        cancel(world, request.slot)
+        receive_by_turns(world, sender, request)
         return
+    request.is_received = 0
     hand_in(world, rules, broker, place_of(request))
     if request.state != RequestState.PURGATORY:  # there it has its next moment already
         retire(world, request.slot)

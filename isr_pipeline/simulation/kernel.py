@@ -6,6 +6,7 @@ from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import LINE, Array, Cells, cells, fetch_ahead
 from isr_pipeline.simulation.alter_partition import alter_fires, tick_fires
 from isr_pipeline.simulation.clients import (
+    ask_for_cold_data,
     client_fires,
     close_stream,
     produce_answered,
@@ -59,6 +60,9 @@ def _request_fires(world: World, rules: Rules, request: Request) -> None:
     if state == RequestState.TO_BROKER:
         request_arrives(world, rules, request)
     elif state == RequestState.TO_OWNER:
+        if request.kind == RequestKind.COLD_READ:
+            ask_for_cold_data(world, request)
+            return
         if request.kind != RequestKind.FETCH:
             produce_answered(world, request.stream, request)
             return

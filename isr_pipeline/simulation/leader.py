@@ -14,6 +14,7 @@ from isr_pipeline.kafka.partition import (
     size_of,
 )
 from isr_pipeline.kafka.releases import Rules
+from isr_pipeline.simulation.disk import enter_cache, stamp
 from isr_pipeline.simulation.log import add_batch, commit_up_to, data_end
 from isr_pipeline.simulation.measures import (
     hw_moved,
@@ -163,8 +164,10 @@ def append_records(
     """Append a batch to ``leader``: LEO, ledger, high watermark."""
     partition = leader.partition
     leader.log_end_offset = leader.log_end_offset + records
+    enter_cache(leader.broker, size_bytes)
     if leads_officially(leader):
-        add_batch(world, partition, leader.log_end_offset, size_bytes, records if acks_all else 0)
+        acked = records if acks_all else 0
+        add_batch(world, partition, leader.log_end_offset, size_bytes, acked, stamp(leader))
     raise_hw(world, rules, leader, world.now)
     watch_followers(world, partition)
 

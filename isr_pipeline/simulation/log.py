@@ -104,9 +104,12 @@ def _make_room(world: World, partition: Partition) -> None:
 
 @hot
 def add_batch(
-    world: World, partition: Partition, end: int, size_bytes: int, acks_all_records: int
+    world: World, partition: Partition, end: int, size_bytes: int, acks_all_records: int, clock: int
 ) -> None:
-    """Enter a batch whose last record is at ``end - 1`` into the ledger of ``partition``."""
+    """Enter a batch whose last record is at ``end - 1`` into the ledger of ``partition``.
+
+    ``clock``: its stamp, by which the page cache forgets it (`disk.stamp`).
+    """
     head = partition.ledger_head
     tail = partition.ledger_tail
     before = 0
@@ -128,6 +131,7 @@ def add_batch(
     batch.end = end
     batch.bytes = before + size_bytes
     batch.appended_at = world.now
+    batch.clock = clock
     batch.acks_all_records = acks_all_records
     batch.state = BatchState.OPEN
     partition.ledger_tail = tail + 1
@@ -276,6 +280,26 @@ def data_end(partition: Partition, offset: int, leo: int, max_bytes: int) -> tup
     if end <= offset or end > leo:
         return leo, (leo - offset) * partition.record_bytes
     return end, partition.ledger[last].bytes - before
+
+
+@compiled
+def newest_within(partition: Partition, offset: int, clock: int) -> int:
+    """Where the batches end that were stamped at ``clock`` or before, for a read from ``offset``.
+
+    0 if none was. Below the ledger all batches are as old as the first.
+    """
+    head = partition.ledger_head
+    low = head
+    high = partition.ledger_tail
+    if low == high or offset < partition.ledger_start:
+        return INF if partition.begins_cold or clock >= 0 else 0
+    while low < high:
+        middle = (low + high) >> 1
+        if partition.ledger[middle].clock <= clock:
+            low = middle + 1
+        else:
+            high = middle
+    return partition.ledger[low - 1].end if low > head else 0
 
 
 @compiled

@@ -84,19 +84,26 @@ def received(broker: Broker, first_byte: int, last_byte: int, size_bytes: int) -
 
 
 @compiled
+def sent(world: World, broker: Broker, size_bytes: int) -> int:
+    """When the last byte of an answer that leaves now has left the NIC of ``broker``."""
+    if broker.nic_bytes_per_s == 0:
+        return world.now
+    broker.sends_until = _wire_end(
+        broker.sends_until, world.now, size_bytes, broker.nic_bytes_per_s
+    )
+    return broker.sends_until
+
+
+@compiled
 def carried(world: World, sender: Broker, receiver: Broker, way: Link, size_bytes: int) -> int:
     """When an answer that leaves now has arrived: NICs pass one after the other, in their order.
 
     What waits for a dropped link holds up no other at the receiver.
     """
-    waits = 0
-    took = 0
-    if sender.nic_bytes_per_s > 0:
-        end = _wire_end(sender.sends_until, world.now, size_bytes, sender.nic_bytes_per_s)
-        took = end - max(sender.sends_until, world.now)
-        sender.sends_until = end
-        waits = end - world.now
-    last_byte = transit(world, way) + waits
+    begin = max(sender.sends_until, world.now)
+    end = sent(world, sender, size_bytes)
+    took = max(0, end - begin)
+    last_byte = transit(world, way) + end - world.now
     if way.dropped_until > world.now:
         return last_byte
     return received(receiver, last_byte - took, last_byte, size_bytes)

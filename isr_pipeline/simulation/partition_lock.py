@@ -201,6 +201,7 @@ def write_in_progress_until(world: World, leader: Replica) -> int:
 def wait_for_log(world: World, handler: Handler, leader: Replica, rule_time: int) -> None:
     """A fetch's handler waits for the appends that it finds, to raise the high watermark then."""
     handler.state = HandlerState.LOG_WAIT
+    handler.came_at = world.now
     handler.locked = leader
     handler.rule_time = rule_time
     handler.appends_before = leader.appending

@@ -11,6 +11,7 @@ from isr_pipeline.kafka.recovery import Lost, exits_over_truncation, recovery_us
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import nothing_like
 from isr_pipeline.simulation.controller import is_kraft
+from isr_pipeline.simulation.disk import lose_cache
 from isr_pipeline.simulation.log import cut_log, left_end, lose_from
 from isr_pipeline.simulation.shortcuts.depends import may_elect_uncleanly, note
 from isr_pipeline.simulation.world.jit import compiled
@@ -42,6 +43,7 @@ def lose_logs(world: World, rules: Rules, fault: Fault) -> None:
     if fault.lost == Lost.NOTHING:
         return
     broker = fault.broker
+    lose_cache(broker)
     for i in range(broker.hosted_count):
         replica = broker.hosted[i].replica
         replica.survives_to = surviving_end(

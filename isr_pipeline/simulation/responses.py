@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import number_of, place_of
+from isr_pipeline.simulation.disk import begin_read, cold_bytes
 from isr_pipeline.simulation.network import (
     PURPOSE_HANDLER_WAKES,
     PURPOSE_NETWORK_WAKES,
     carried,
     read_end,
+    sent,
     service,
     transit,
     wake_us,
@@ -24,10 +26,14 @@ from isr_pipeline.simulation.network import (
 from isr_pipeline.simulation.partition_lock import write_in_progress_until
 from isr_pipeline.simulation.pending_reads import forget_pending
 from isr_pipeline.simulation.quotas import count_sent
+from isr_pipeline.simulation.waits import note_log_wait, note_send_wait
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.queue import cancel, due, retire, schedule
 from isr_pipeline.simulation.world.states import Caller, Reads, RequestKind, RequestState
-from isr_pipeline.simulation.world.tables import INF, Broker, Request, Sender, World, request_at
+from isr_pipeline.simulation.world.tables import Broker, Request, Sender, World, request_at
+
+RECEIVED_A_TURN_BYTES = 150_000
+"""Of a large request, while its thread has others to serve: fitted to what real brokers did."""
 
 
 @compiled
@@ -35,7 +41,8 @@ def sender_of(broker: Broker, request: Request) -> Sender:
     """The network thread of ``broker`` that the connection of ``request`` belongs to."""
     if request.kind == RequestKind.FETCH:
         return request.thread.sender
-    return broker.senders[request.stream.turn % broker.network_threads]
+    turn = request.turn if request.kind == RequestKind.COLD_READ else request.stream.turn
+    return broker.senders[turn % broker.network_threads]
 
 
 @compiled
@@ -111,15 +118,61 @@ def _send_end(world: World, broker: Broker, code: int) -> int:
 
 
 @compiled
+def _read_cold(world: World, broker: Broker, request: Request) -> int:
+    """When the disk has read what a response needs that is in the page cache no longer.
+
+    The network thread waits for all of it (common/record/FileRecords.java @ 3.9.0 `writeTo`:
+    sendfile): the socket empties faster than a disk at work fills it.
+    """
+    if request.kind == RequestKind.COLD_READ:
+        return begin_read(world, broker, request.log_dir, request.bytes)
+    end = world.now
+    if request.kind == RequestKind.FETCH and request.has_data:
+        fetched = request.thread.fetched
+        for i in range(request.entry_count):
+            entry = request.entries[i]
+            if entry.offset >= 0 and entry.end > entry.offset:
+                leader = fetched[i].leader
+                size = cold_bytes(leader, entry.offset, entry.end)
+                if size > 0:
+                    end = max(end, begin_read(world, broker, leader.log_dir, size))
+    return end
+
+
+@compiled
 def _send(world: World, broker: Broker, sender: Sender, code: int) -> None:
     """The network thread begins to send a response."""
     sender.code = code
-    end = _send_end(world, broker, code)
+    if code > 0 and broker.cache_bytes > 0:
+        sender.cold_until = _read_cold(world, broker, request_at(world, code))
+    end = max(_send_end(world, broker, code), sender.cold_until)
     if code > 0:
         request_at(world, code).state = RequestState.SENDING
+        request_at(world, code).waits_since = world.now
         if end > world.now + service(broker, broker.send_us):
             sender.blocked_until = end
     schedule(world, sender.slot, end)
+
+
+@compiled
+def receive_by_turns(world: World, sender: Sender, request: Request) -> None:
+    """The network thread of ``request`` is held up: it reads it later, a socket's buffer a turn."""
+    request.state = RequestState.RECEIVING
+    request.unread = request.bytes if request.kind == RequestKind.PRODUCE else 0
+    sender.broker.waiting_answers += 1
+    _join(world, sender, request)
+
+
+@compiled
+def _receive(world: World, sender: Sender, request: Request) -> bool:
+    """The network thread reads what its socket holds of ``request``; True if it is whole now."""
+    request.unread -= RECEIVED_A_TURN_BYTES
+    if request.unread > 0 and sender.waiting > 0:
+        return False
+    request.state = RequestState.TO_BROKER
+    request.is_received = 1
+    schedule(world, request.slot, world.now)
+    return True
 
 
 @compiled
@@ -133,9 +186,10 @@ def _wait_for(sender: Sender, code: int) -> None:
 
 
 @compiled
-def _join(sender: Sender, request: Request) -> None:
+def _join(world: World, sender: Sender, request: Request) -> None:
     """The answer to ``request`` goes to the end of the network thread's queue."""
     sender.waiting += 1
+    request.waits_since = world.now
     request.clients_before = sender.clients
     request.surges_before = sender.surges
     sender.clients = 0
@@ -177,10 +231,21 @@ def _next_code(sender: Sender) -> int:
 
 @compiled
 def _go_on(world: World, broker: Broker, sender: Sender) -> None:
-    """A network thread that is free takes the oldest response that waits for it."""
-    if sender.waiting > 0 and _is_free(broker, sender):
-        broker.waiting_answers -= 1
-        _send(world, broker, sender, _next_code(sender))
+    """A network thread that is free takes the oldest response that waits for it.
+
+    Requests that it has still to read stand among them.
+    """
+    while sender.waiting > 0 and _is_free(broker, sender):
+        code = _next_code(sender)
+        if code > 0:
+            note_send_wait(world, request_at(world, code))
+        if code <= 0 or request_at(world, code).state != RequestState.RECEIVING:
+            broker.waiting_answers -= 1
+            _send(world, broker, sender, code)
+        elif _receive(world, sender, request_at(world, code)):
+            broker.waiting_answers -= 1
+        else:
+            _join(world, sender, request_at(world, code))
 
 
 @compiled
@@ -218,7 +283,16 @@ def respond(world: World, rules: Rules, broker: Broker, request: Request) -> Non
         _send(world, broker, sender, place_of(request))
     else:
         broker.waiting_answers += 1
-        _join(sender, request)
+        _join(world, sender, request)
+
+
+@compiled
+def _note_blocked(world: World, sender: Sender, request: Request) -> None:
+    """An answer that had to wait for a disk has left: for cold data, or else for the log."""
+    if sender.cold_until == world.now:
+        note_send_wait(world, request)
+    elif request.kind == RequestKind.FETCH:
+        note_log_wait(world, request.thread, world.now - request.waits_since)
 
 
 @compiled
@@ -229,6 +303,8 @@ def sender_fires(world: World, sender: Sender) -> None:
     sender.code = Caller.NONE
     if code > 0:
         request = request_at(world, code)
+        if sender.blocked_until == world.now:
+            _note_blocked(world, sender, request)
         request.state = RequestState.TO_OWNER
         if request.kind == RequestKind.FETCH:
             thread = request.thread
@@ -237,6 +313,8 @@ def sender_fires(world: World, sender: Sender) -> None:
                 arrival = carried(world, broker, thread.follower, thread.way_back, request.bytes)
         else:
             arrival = world.now + world.half_rtt_us
+            if world.has_nics and request.kind == RequestKind.COLD_READ:
+                arrival += sent(world, broker, request.bytes) - world.now
         schedule(world, request.slot, arrival)
     elif code == Caller.SURGE:
         broker.surge_requests -= 1
@@ -249,18 +327,14 @@ def sender_fires(world: World, sender: Sender) -> None:
 
 @compiled
 def look_at_disks(world: World, broker: Broker) -> None:
-    """Answers that wait for a disk take what it takes now; so do the requests behind them."""
+    """Answers that wait for a disk take what it takes now."""
     sender = broker.senders
     for _ in range(broker.sender_count):
         if sender.code != Caller.NONE and sender.blocked_until > world.now:
-            sender.blocked_until = _send_end(world, broker, sender.code)
+            end = _send_end(world, broker, sender.code)
+            sender.blocked_until = max(end, sender.cold_until)
             schedule(world, sender.slot, sender.blocked_until)
         sender = sender[1]
-    for number in range(world.request_count):
-        request = world.requests[number]
-        if request.state == RequestState.TO_BROKER and request.broker == broker:
-            if due(world, request.slot) == INF:
-                schedule(world, request.slot, world.now)
 
 
 @compiled
@@ -275,6 +349,7 @@ def silence(world: World, broker: Broker) -> None:
         sender.clients = 0
         sender.surges = 0
         sender.blocked_until = 0
+        sender.cold_until = 0
         cancel(world, sender.slot)
         sender = sender[1]
     broker.waiting_answers = 0

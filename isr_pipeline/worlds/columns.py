@@ -213,6 +213,17 @@ REPLICA_MS = Unit(
 )
 
 
+REQUEST_MS = Unit(
+    "request-ms",
+    "s, summed over requests",
+    "request-ms",
+    words_in=1000,
+    type="float",
+    year="request-minutes",
+    year_in=60_000,
+)
+
+
 def _a_scenario(things: str) -> Unit:
     return Unit(f"{things}/scenario", f"{things} a scenario", things, "_per_scenario", year=things)
 
@@ -494,6 +505,47 @@ _ROWS = (
         "99th percentile of an acks=all batch's send to acknowledgement, mean over scenarios.",
     ),
     Metric(
+        "append_wait_ms",
+        "append_wait_ms",
+        lambda m: m.world.append_wait_time / 1000,
+        REQUEST_MS,
+        "appends wait",
+        "Time that appends of leaders and followers waited for the log or its disk.",
+    ),
+    Metric(
+        "log_wait_ms",
+        "log_wait_ms",
+        lambda m: m.world.log_wait_time / 1000,
+        REQUEST_MS,
+        "fetches wait for the log",
+        "Time that followers' fetches, and the answers to them, waited for appends to the log.",
+    ),
+    Metric(
+        "send_wait_ms",
+        "send_wait_ms",
+        lambda m: m.world.send_wait_time / 1000,
+        REQUEST_MS,
+        "answers wait for a network thread",
+        "Time that requests and answers waited for their network thread, which others kept busy.",
+    ),
+    Metric(
+        "cold_read_bytes",
+        "cold_read_bytes",
+        lambda m: m.world.cold_bytes,
+        _a_scenario("bytes"),
+        "cold bytes read",
+        "Bytes that were read from a disk, as the page cache had them no longer.",
+        worse=0,
+    ),
+    Metric(
+        "catch_up_ms",
+        "catch_up_ms",
+        lambda m: m.world.catch_up_time / 1000,
+        MS,
+        "catch-up",
+        "Time from brokers' returns to the last join of their replicas, summed over returns.",
+    ),
+    Metric(
         "batches_uncommitted",
         "batches_uncommitted",
         lambda m: m.world.uncommitted_batches,
@@ -611,6 +663,11 @@ ADDED: tuple[str, ...] = (
     "leaderless_us",
     "any_leaderless",
     "led_under_min_isr_us",
+    "append_wait_ms",
+    "log_wait_ms",
+    "send_wait_ms",
+    "cold_read_bytes",
+    "catch_up_ms",
     *REACHED,
 )
 """Columns that kernels of releases before 0.3.0 do not give: null in their rows."""

@@ -19,7 +19,14 @@ from isr_pipeline.kafka.election import Change, waits_for_imbalance
 from isr_pipeline.kafka.quota import Throttled, names_replica
 from isr_pipeline.kafka.recovery import Lost
 from isr_pipeline.kafka.rows import LINE, Array
-from isr_pipeline.scenarios.faults import ClientSurge, ControllerOutage, Window, us
+from isr_pipeline.scenarios.faults import (
+    ClientSurge,
+    ColdReader,
+    ControllerOutage,
+    Crash,
+    Window,
+    us,
+)
 from isr_pipeline.simulation.world import tables
 from isr_pipeline.simulation.world.columns import Table, header_of, numbers_of, table_of
 from isr_pipeline.simulation.world.start import begin_world
@@ -203,6 +210,7 @@ class Layout:
         if self.template.shape.samples_of_quota:
             self._throttled(choices.throttled)
         self._faults()
+        self._readers()
         self.ticks = draws(scenario.seed, "isr-expiration", entities.broker_names)
         self.heartbeats = draws(scenario.seed, "heartbeat", entities.broker_names)
 
@@ -319,11 +327,19 @@ class Layout:
         machines = [cluster.hardware_of(broker) for broker in self.entities.brokers]
         rates = [one.disk_write_bytes_per_s or 0 for one in machines]
         dirty = [one.dirty_bytes_max for one in machines]
+        reads = [one.disk_read_bytes_per_s or 0 for one in machines]
+        seeks = [one.disk_seek_us or 0 for one in machines]
         table_of(self.w, "disks").put(
             slice(None),
             write_bytes_per_s=np.repeat(rates, LOG_DIRS_MAX),
+            read_bytes_per_s=np.repeat(reads, LOG_DIRS_MAX),
+            seek_us=np.repeat(seeks, LOG_DIRS_MAX),
             dirty_bytes_max=np.repeat(dirty, LOG_DIRS_MAX),
         )
+        # without a speed of reads it does not matter what is cold
+        caches = [(one.cache_bytes or INF) * bool(one.disk_read_bytes_per_s) for one in machines]
+        self.brokers.put(slice(None), cache_bytes=caches)
+        self.partitions.put(slice(None), clock_of=self.entities.leaders)
         nics = np.array([one.nic_bytes_per_s or 0 for one in machines])
         self.brokers["nic_bytes_per_s"] = nics
         self.world.has_nics = bool(nics.any())
@@ -354,6 +370,7 @@ class Layout:
                 number = self.entities.p_index[fault.topic, fault.partition]
                 partition = self.world.partitions[number]
                 partition.ledger_start += fault.records
+                partition.begins_cold = 1
                 for pos in range(partition.replication_factor):
                     replica = partition.replicas[pos]
                     replica.log_end_offset += fault.records
@@ -383,6 +400,9 @@ class Layout:
                     by_broker[i].append(n)
             self._touched_partitions(touched[n], row, fields)
             encoding.values(row, fault, self.entities)
+            if isinstance(fault, Crash) and not row.recovery_bytes_per_s and broker is not None:
+                machine = self.s.cluster.hardware_of(broker)
+                row.recovery_bytes_per_s = machine.disk_read_bytes_per_s or 0
             empty = isinstance(fault, Window) and row.end == row.start
             if row.lost == Lost.TAIL:
                 row.flushed_at = self._last_flush(fault, row.start)
@@ -395,6 +415,25 @@ class Layout:
         numbers_of(self.w, "disk_faults")[: len(numbers)] = numbers
         first = world.disk_faults.first + begins_of(counts)
         self.brokers.put(slice(None), disk_faults=first, disk_fault_count=counts)
+
+    def _readers(self) -> None:
+        """Connections of cold readers: one after the other they belong to the network threads."""
+        world = self.world
+        rows = table_of(self.w, "requests")
+        next_row = len(rows) - self.template.shape.readers
+        for n, fault in enumerate(self.s.faults):
+            if not isinstance(fault, ColdReader):
+                continue
+            row = world.faults[n]
+            row.readers = world.requests[next_row]
+            first = int(draws(self.s.seed, "accept", [f"reader {n}"])[0] % 1024)
+            dirs = self.s.cluster.log_dirs_of(fault.broker)
+            for k in range(fault.connections):
+                request = world.requests[next_row + k]
+                request.reader = row
+                request.turn = first + k
+                request.log_dir = k % dirs if fault.log_dir is None else fault.log_dir
+            next_row += fault.connections
 
     def _last_flush(self, crash: Any, start: int) -> int:
         """When the operating system last wrote out the logs of a machine that dies at ``start``."""

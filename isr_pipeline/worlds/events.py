@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from isr_pipeline.simulation.world.columns import table_of
-from isr_pipeline.simulation.world.states import EventKind
+from isr_pipeline.simulation.world.states import EventKind, WaitedFor
 from isr_pipeline.simulation.world.tables import NEVER, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from isr_pipeline.simulation.world.columns import Table
     from isr_pipeline.worlds.encoder import World
@@ -99,9 +99,26 @@ def _caught_up(replicas: Sequence[int], row: Event) -> str:
             at_us = row.caught_up_times[pos]
             known = at_us > NEVER // 2
             changed.append(
-                f'"{broker}": {{"lastCaughtUpTimeMs": {_ms(at_us) if known else "null"}}}'
+                f'"{broker}": {{"lastCaughtUpTimeMs": {_ms(at_us) if known else "null"}'
+                f"{_waited(row, pos)}}}"
             )
     return f'{{"replicas": {{{", ".join(changed)}}}}}'
+
+
+def _waited(row: Event, pos: int) -> str:
+    """For what a follower that left had waited by load, and how long; empty if it had not."""
+    if row.kind != EventKind.ISR_SHRINK or not row.waited[pos]:
+        return ""
+    waited_us, what = divmod(row.waited[pos], 4)
+    return f', "waitedMs": {_ms(waited_us)}, "waitedFor": "{WAITED_FOR[WaitedFor(what)]}"'
+
+
+WAITED_FOR = {
+    WaitedFor.OWN_DISK: "own disk",
+    WaitedFor.LEADERS_LOG: "leader's disk",
+    WaitedFor.LEADERS_THREAD: "leader's network thread",
+}
+"""What a cause of a shrink says."""
 
 
 @lru_cache(maxsize=4096)
@@ -118,6 +135,23 @@ def _members(replicas: tuple[int, ...], mask: int) -> list[int]:
 def _ms(time_us: int) -> float:
     """Microseconds as milliseconds: a whole number where it is one."""
     return time_us // 1000 if time_us % 1000 == 0 else time_us / 1000
+
+
+def waits_by_load(event: Mapping[str, Any]) -> list[str]:
+    """For what the followers that an event removed had waited by load: a sentence each."""
+    if event["kind"] != KINDS[EventKind.ISR_SHRINK] or not event.get("cause"):
+        return []
+    leader = event["broker"]
+    whose = {
+        WAITED_FOR[WaitedFor.OWN_DISK]: "its own disk",
+        WAITED_FOR[WaitedFor.LEADERS_LOG]: f"broker {leader}'s disk",
+        WAITED_FOR[WaitedFor.LEADERS_THREAD]: f"its network thread on broker {leader}",
+    }
+    return [
+        f"broker {broker} waited {found['waitedMs'] / 1000:.1f} s for {whose[found['waitedFor']]}"
+        for broker, found in json.loads(event["cause"])["replicas"].items()
+        if "waitedFor" in found
+    ]
 
 
 def _event(names: Names, row: Event) -> dict[str, Any]:

@@ -104,6 +104,14 @@ def _slow_append(row: Fault, fault: Any, _: Entities) -> None:
 def _slow_disk(row: Fault, fault: Any, _: Entities) -> None:
     row.log_dir = -1 if fault.log_dir is None else fault.log_dir
     row.value = round(fault.write_factor * MILLION)
+    row.arg = round(fault.read_factor * MILLION)
+
+
+def _cold_reader(row: Fault, fault: Any, _: Entities) -> None:
+    row.value = fault.fetch_bytes
+    row.arg2 = fault.connections
+    if fault.bytes_per_s is not None:
+        row.arg = fault.fetch_bytes * fault.connections * MILLION // fault.bytes_per_s
 
 
 def _factor(row: Fault, fault: Any, _: Entities) -> None:
@@ -200,6 +208,7 @@ ENCODINGS: dict[str, Encoding] = {
     "slow_read": Encoding(FaultKind.SLOW_READ, values=_slow_read, on_disk=True),
     "slow_append": Encoding(FaultKind.SLOW_APPEND, Touch.APPEND, values=_slow_append, on_disk=True),
     "slow_disk": Encoding(FaultKind.SLOW_DISK, Touch.APPEND, values=_slow_disk),
+    "cold_reader": Encoding(FaultKind.COLD_READER, values=_cold_reader),
     "pause": Encoding(FaultKind.PAUSE, Touch.PROCESS),
     "cpu": Encoding(FaultKind.CPU, Touch.PROCESS, values=_factor),
     "link": Encoding(FaultKind.LINK, Touch.LINK, values=_link),

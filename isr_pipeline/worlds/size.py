@@ -13,7 +13,7 @@ import numpy as np
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.kafka.quota import room_for
-from isr_pipeline.scenarios.faults import us
+from isr_pipeline.scenarios.faults import ColdReader, us
 from isr_pipeline.simulation.world.columns import tables_of
 from isr_pipeline.simulation.world.states import Slot
 from isr_pipeline.simulation.world.tables import (
@@ -55,7 +55,7 @@ class Shape:
         entities: what stands in the scenario.
         fetchers, io, net: num.replica.fetchers, num.io.threads, num.network.threads of each broker.
         listeners: 2 where replication has one of its own, whose network threads it has alone.
-        faults: how many.
+        faults: how many; ``readers``: connections of all cold readers among them.
         latency_buckets: of each histogram of latencies.
         samples_of_quota: room of each replication quota, 0 where no replica is throttled.
     """
@@ -66,6 +66,7 @@ class Shape:
     net: tuple[int, ...]
     listeners: int
     faults: int
+    readers: int
     latency_buckets: int
     samples_of_quota: int
 
@@ -90,7 +91,7 @@ class Shape:
             Slot.HANDLER: sum(self.io),
             Slot.SENDER: sum(self.net) * self.listeners,
             Slot.THREAD: nt,
-            Slot.REQUEST: nt * REQUESTS_PER_THREAD + ns * REQUESTS_PER_STREAM,
+            Slot.REQUEST: nt * REQUESTS_PER_THREAD + ns * REQUESTS_PER_STREAM + self.readers,
             Slot.STREAM: ns,
             Slot.CLIENT: nb,
             Slot.SURGE: nb,
@@ -127,9 +128,10 @@ class Shape:
         """How the entities, which have a slot each, are reckoned."""
         slots, brokers = self.slots, len(self.entities.brokers)
         threads, streams = slots[Slot.THREAD], slots[Slot.STREAM]
-        others = self.faults + slots[Slot.CONTROLLER] + slots[Slot.SAMPLE]
+        others = self.faults + self.readers + slots[Slot.CONTROLLER] + slots[Slot.SAMPLE]
         count = self.header.slot_count
-        of_brokers = count - others - threads - streams - slots[Slot.REQUEST]
+        requests = slots[Slot.REQUEST] - self.readers
+        of_brokers = count - others - threads - streams - requests
         each, rest = divmod(of_brokers, brokers)
         broker = f"{of_brokers} of" if rest else f"{each} x"
         return (
@@ -170,8 +172,9 @@ def shape_of(scenario: Scenario, choices: Choices) -> Shape:
     buckets = buckets_up_to(us(scenario.horizon_ms))
     listeners = 2 if scenario.cluster.replication_listener else 1
     ring = room_for(choices.quota_samples) if throttles(scenario, choices) else 0
-    own = (choices.fetchers, choices.io, choices.net)
-    return _shape(entities, *own, listeners, faults, buckets, ring)
+    readers = sum(f.connections for f in scenario.faults if isinstance(f, ColdReader))
+    counts = choices.fetchers, choices.io, choices.net
+    return _shape(entities, *counts, listeners, faults, readers, buckets, ring)
 
 
 _shape = lru_cache(maxsize=32)(Shape)

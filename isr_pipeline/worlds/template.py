@@ -185,6 +185,7 @@ class Template:
         table_of(self.w, "partitions").begin(
             isr=entities.isrs,
             ledger_start=self._log_ends(),
+            begins_cold=self._log_ends() > 0,
             leader=entities.leaders,
             last_leader=entities.leaders,
             min_insync_replicas=entities.min_isr,
@@ -301,9 +302,12 @@ class Template:
         fetches["thread"] = np.repeat(threads.places, REQUESTS_PER_THREAD)
         fetches["entries"] = self._at("entries", begins_of(counts))
         fetches["validated_at"] = -1
-        produces = requests.part(slice(len(counts), None))
+        produces = requests.part(slice(len(counts), len(requests) - self.shape.readers))
         produces["kind"] = RequestKind.PRODUCE
         produces["stream"] = np.repeat(streams.places, REQUESTS_PER_STREAM)
+        requests.part(slice(len(requests) - self.shape.readers, None))["kind"] = (
+            RequestKind.COLD_READ
+        )
         of_thread = np.repeat(begins_of(self.threads.counts), REQUESTS_PER_THREAD)
         fetched = np.arange(len(entries)) + np.repeat(of_thread - begins_of(counts), counts)
         entries.begin(bit=1 << self.threads.fpos[fetched])

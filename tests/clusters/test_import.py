@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from isr_pipeline.base.errors import InputError
+from isr_pipeline.base.files.words import flow
 from isr_pipeline.cli import app
 from isr_pipeline.clusters.assumptions import Assumptions
 from isr_pipeline.clusters.importing import import_cluster
@@ -33,6 +34,20 @@ def files(tmp_path: Path) -> dict[str, str]:
     for name, text in texts.items():
         (tmp_path / f"{name}.txt").write_text(text)
     return {name: str(tmp_path / f"{name}.txt") for name in texts}
+
+
+GP3, OWN = {"disk_write_bytes_per_s": 125_000_000}, {"dirty_bytes": 16_000_000}
+
+
+def by_hand(files: dict[str, str], monkeypatch: pytest.MonkeyPatch, of_all: str) -> Path:
+    """Import a cluster, then write what all machines have, and broker 2's own, into its file."""
+    folder = Path(files["topics"]).parent
+    monkeypatch.setenv("ISR_PIPELINE_CONFIG", str(folder))
+    (folder / "clusters").mkdir()
+    path = Path(import_cluster([files["topics"]], "mine")["file"])
+    text = path.read_text().replace("brokers:\n", f"{of_all}\nbrokers:\n")
+    path.write_text(text.replace("{id: 2", f"{{hardware: {flow(OWN)}, id: 2", 1))
+    return path
 
 
 def imported(files: dict[str, str], *names: str, **options: Any) -> dict[str, Any]:
@@ -104,6 +119,7 @@ class TestMerge:
             "topics.*.produce.records_per_batch",
             "topics.*.produce.record_bytes",
             "service",
+            "hardware",
         ]
         approved(out, FOLDER=Path(files["topics"]).parent)
 
@@ -344,6 +360,41 @@ class TestFile:
         path.write_text(path.read_text().replace(f"{name}: 1", f"{name}: 0"))
         again = import_cluster([files["topics"]], "mine", release="4.1")
         approved([*lines(again, "mine")][-1])
+
+    def test_hardware_written_by_hand_stays(
+        self, files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """No source tells it: the next import keeps it, with --name and with --out."""
+        path = by_hand(files, monkeypatch, f"hardware: {flow(GP3)}")
+        for out in (None, path):
+            seen = import_cluster([files["topics"]], "mine", out=out)
+            assert (seen["hardware"], seen["brokers"][1]["hardware"]) == (GP3, OWN)
+            assert "hardware" not in {one["what"] for one in seen["assumed"]}
+            assert show(str(path))["hardware"] == GP3
+
+    def test_hardware_of_a_broker_that_is_gone_is_said(
+        self, files: dict[str, str], monkeypatch: pytest.MonkeyPatch, approved: Approved
+    ) -> None:
+        """It is left out, as nothing runs on it."""
+        path = by_hand(files, monkeypatch, f"hardware: {flow(GP3)}")
+        gone = f"  - {{id: 9, hardware: {flow(GP3)}}}\n"
+        path.write_text(path.read_text().replace("topics:\n", f"{gone}topics:\n", 1))
+        approved(import_cluster([files["topics"]], "mine")["left_out"])
+
+    @pytest.mark.parametrize("of_all", ["hardware: {disk_write: 5}", "hardware: {}"])
+    def test_hardware_that_cannot_be_used_is_refused(
+        self,
+        files: dict[str, str],
+        monkeypatch: pytest.MonkeyPatch,
+        of_all: str,
+        approved: Approved,
+    ) -> None:
+        """In the file that has it, which stays as it is: a field, and dirty bytes of no disk."""
+        path = by_hand(files, monkeypatch, of_all)
+        before = path.read_text()
+        with approved.refusal(InputError, FOLDER=path.parent):
+            import_cluster([files["topics"]], "mine")
+        assert path.read_text() == before
 
     def test_the_description_is_shown(self, files: dict[str, str], approved: Approved) -> None:
         """JSON has it as every other field of the file."""

@@ -561,7 +561,7 @@ class TestRefused:
     def test_no_such_cluster(self) -> None:
         """The clusters that there are stand in the line."""
         with pytest.raises(
-            InputError, match="new: CLUSTER: theirs; allowed: default, demo, mine, small"
+            InputError, match="new: CLUSTER: theirs; allowed: cloud-volume, default, demo, local"
         ):
             new_experiment("theirs", "q", "smoke", ["min.insync.replicas=3"])
 

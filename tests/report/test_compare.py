@@ -329,7 +329,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("more", "line"),
         [
-            ({"cluster": "none"}, "compare: --cluster: none; allowed: default, demo, small, tiny"),
+            ({"cluster": "none"}, "compare: --cluster: none; allowed: cloud-volume, default, "),
             ({"faults": "none"}, "compare: --faults: none; allowed: nightly, "),
             ({"scenarios": 2}, "compare: --budget: 2; allowed: at least "),
         ],

@@ -141,6 +141,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     "slow_read": {"broker": 1, "duration_ms": 5_000, "read_ms": 40},
     "slow_append": {"broker": 2, "duration_ms": 5_000, "append_ms": 40},
     "slow_disk": {"broker": 2, "duration_ms": 5_000, "write_factor": 0.25},
+    "cold_reader": {"broker": 2, "duration_ms": 5_000, "connections": 8},
     "pause": {"broker": 1, "duration_ms": 5_000},
     "cpu": {"broker": 1, "duration_ms": 5_000, "factor": 4},
     "link": {"from": 1, "to": "controller", "duration_ms": 5_000, "drop": True},
@@ -174,7 +175,10 @@ def test_every_kind_of_fault_is_a_sentence(kind: str, approved: Approved) -> Non
 
 def told(fault: dict[str, Any]) -> list[str]:
     """What is said of a scenario's only fault."""
-    cluster = {**SCENARIO["cluster"], "hardware": {"disk_write_bytes_per_s": 10**9}}
+    cluster = {
+        **SCENARIO["cluster"],
+        "hardware": {"disk_write_bytes_per_s": 10**9, "disk_read_bytes_per_s": 10**9},
+    }
     return told_faults(parse_scenario(scenario(faults=[fault], cluster=cluster), "test"))
 
 

@@ -145,7 +145,7 @@ class TestContent:
         """
         rows = draw_panel(operators.source, "regression")
         drawn = {kind for row in rows for kind in row.fault_kinds.split(",") if kind}
-        assert drawn == set(KINDS) - {"node_death", "slow_disk"}
+        assert drawn == set(KINDS) - {"node_death", "slow_disk", "cold_reader"}
 
     def test_every_pattern_and_parameter_is_used(self, operators: Experiment) -> None:
         """The shipped profiles leave out no pattern and give every parameter."""

@@ -91,6 +91,8 @@ SWITCHES: dict[str, Sequence[Any]] = {
     for name in CHANGEABLE
 }
 """The same of rule sets of one's own."""
+OF_DISKS = ("slow_disk", "cold_reader")
+"""Faults of disks whose speed is known."""
 _SERVICE: dict[str, Sequence[Any]] = data_of(__file__, "service")
 
 
@@ -144,7 +146,7 @@ class _Faults:
 
     def one(self) -> dict[str, Any] | None:
         """Draw a fault; None if the kind needs what this cluster has not."""
-        kind = self.source.of([one for one in KINDS if one != "slow_disk"])  # drawn with disks
+        kind = self.source.of([one for one in KINDS if one not in OF_DISKS])
         fault = {"kind": kind, "start_ms": self.source.whole(0, self.scenario["horizon_ms"])}
         more = getattr(self, kind)(fault)
         return None if more is None else {**fault, **more}
@@ -194,8 +196,29 @@ class _Faults:
         return {**self._window(fault), **on, **self._hosted(on["broker"]), **value}
 
     def slow_disk(self, fault: dict[str, Any]) -> dict[str, Any]:
-        part = {"write_factor": self.source.of((0.1, 0, 0.5))}
-        return {**self._window(fault), **self._broker(), **part}
+        parts = {
+            "write_factor": self.source.of((0.1, 0, 0.5)),
+            "read_factor": self.source.of((1, 0, 0.5)),
+        }
+        return {**self._window(fault), **self._broker(), **parts}
+
+    def cold_reader(self, fault: dict[str, Any]) -> dict[str, Any]:
+        load = {
+            "connections": self.source.of((1, 3)),
+            "fetch_bytes": self.source.of((2000, 100_000)),
+            "bytes_per_s": self.source.of((None, 5000)),
+        }
+        return {**self._window(fault), **self._broker(), **load}
+
+    def of_disks(self) -> list[dict[str, Any]]:
+        """Faults of disks whose speed is known."""
+        found: list[dict[str, Any]] = []
+        for kind in OF_DISKS:
+            if self.source.whole(0, 1):
+                start_ms = self.source.whole(0, self.scenario["horizon_ms"])
+                fault: dict[str, Any] = {"kind": kind, "start_ms": start_ms}
+                found.append({**fault, **getattr(self, kind)(fault)})
+        return found
 
     def pause(self, fault: dict[str, Any]) -> dict[str, Any]:
         return {**self._window(fault), **self._broker()}
@@ -335,13 +358,21 @@ def raw_scenario(
     }
     if source.whole(0, 3) == 3:
         rate, dirty = source.of((20_000, 5_000, 200_000)), source.of((1, 30_000))
-        scenario["cluster"]["hardware"] = {"disk_write_bytes_per_s": rate, "dirty_bytes": dirty}
+        scenario["cluster"]["hardware"] = {
+            "disk_write_bytes_per_s": rate,
+            "disk_read_bytes_per_s": 2 * rate,
+            "disk_seek_us": 2000,
+            "cache_bytes": dirty + 50_000,
+            "dirty_bytes": dirty,
+        }
     scenario["topics"] = [
         _topic(source, name, brokers, horizon_ms) for name in ("a", "b")[: source.whole(1, 2)]
     ]
     faults = _Faults(source, scenario)
     drawn = [faults.one() for _ in range(source.whole(0, 6))]
     scenario["faults"] = [fault for fault in drawn if fault is not None]
+    if "hardware" in scenario["cluster"]:
+        scenario["faults"] += faults.of_disks()
     return scenario
 
 

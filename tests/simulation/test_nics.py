@@ -106,5 +106,5 @@ def test_a_speed_below_a_byte_is_refused() -> None:
     """In a line that names it."""
     with pytest.raises(InputError) as refused:
         made((1,), speed=0)
-    assert refused.value.field == "cluster.broker_hardware[1].nic_bytes_per_s"
+    assert refused.value.field == "cluster.broker_hardware.1.nic_bytes_per_s"
     assert refused.value.allowed.startswith("a whole number of bytes a second 1..")

@@ -180,7 +180,8 @@ class TestShortcuts:
             )
             raw["config"][f"{side}.replication.throttled.rate"] = source.of((0, 2_000, 200_000))
         raw["config"]["replication.quota.window.num"] = source.of((1, 2, 11))
-        raw["cluster"]["hardware"] = {"nic_bytes_per_s": source.of((2_000, 20_000, None))}
+        machine = raw["cluster"].setdefault("hardware", {})
+        machine["nic_bytes_per_s"] = source.of((2_000, 20_000, None))
         try:
             assert differences(parse_scenario(raw, "random")) == []
         except BudgetSpent:

@@ -13,6 +13,7 @@ from isr_pipeline.report import differences, words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
 from isr_pipeline.report.picture import best_first, picture
+from isr_pipeline.scenarios.disk_load import disks_asked
 from isr_pipeline.scenarios.model import apply
 from isr_pipeline.verdicts.quantities import (
     FLAPS,
@@ -199,5 +200,6 @@ def _kept(data: NightData) -> list[str]:
     return [
         *unread_overrides(healthy, set_by),
         *own_values(cluster, changed),
+        *disks_asked(healthy, data.plan.definition.cluster.hourly_load),
         *limits(data.plan.definition),
     ]

@@ -425,6 +425,13 @@ def _ledger_grows(partition: Partition, span: int, batches: int, growth: int) ->
 
 
 @compiled
+def _clock_growth(z: Cells, s: int, partition: Partition) -> int:
+    """By how much the clock goes on, in a cycle, that stamps the batches of ``partition``."""
+    broker = partition.replicas[partition.clock_of].broker
+    return broker.clock - counterpart(broker, _kept(z, s)).clock
+
+
+@compiled
 def _cycles_of_ledger(world: World, z: Cells, s: int, span: int, i: int) -> int:
     """How many cycles the ledger of partition ``i`` can take at once: 0 if it does not repeat."""
     partition = world.partitions[i]
@@ -454,6 +461,7 @@ def _jump_ledger(world: World, z: Cells, s: int, span: int, cycles: int, i: int)
     partition = world.partitions[i]
     growth = z[Z_SIZE + i * LOG_FIELDS + LOG_GROWTH]
     before = counterpart(partition, _kept(z, s))
+    clock = _clock_growth(z, s, partition)
     tail = partition.ledger_tail
     batches = tail - before.ledger_tail
     if batches == 0:
@@ -461,6 +469,7 @@ def _jump_ledger(world: World, z: Cells, s: int, span: int, cycles: int, i: int)
             for k in range(partition.ledger_head, tail):
                 batch = partition.ledger[k]
                 batch.end += cycles * growth
+                batch.clock += cycles * clock
                 batch.appended_at += cycles * span
         return
     committed = partition.ledger_uncommitted - before.ledger_uncommitted
@@ -477,11 +486,13 @@ def _jump_ledger(world: World, z: Cells, s: int, span: int, cycles: int, i: int)
             size,
             span,
         )
+        partition.ledger[k + more].clock = partition.ledger[k].clock + cycles * clock
     # ... and before them the last cycle's closed ones come again and again.
     for k in range(closed, closed + more):
         back = (k - closed) // batches + 1
         source = partition.ledger[k - back * batches]
         _copy_entry(source, partition.ledger[k], back, growth, size, span)
+        partition.ledger[k].clock = source.clock + back * clock
     partition.ledger_tail += more
     if committed > 0:
         partition.ledger_uncommitted += more

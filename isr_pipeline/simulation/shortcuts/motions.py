@@ -116,12 +116,14 @@ def _logs(w: Array) -> dict[str, Array]:
     begins = np.repeat(np.cumsum(counts) - counts, REQUESTS_PER_THREAD)
     nth = np.arange(entries.sum()) - np.repeat(np.cumsum(entries) - entries, entries)
     fetches = np.zeros(len(threads) * REQUESTS_PER_THREAD, dtype=np.int64)
+    others = world.request_count - len(fetches) - len(of_stream) * REQUESTS_PER_STREAM
+    readers = np.zeros(others, dtype=np.int64)
     return {
         "partitions": np.arange(world.partition_count),
         "replicas": of_replica,
         "followers": np.repeat(of_replica, world.replicas_max),
         "fetched": of_fetched,
-        "requests": np.concatenate([fetches, np.repeat(of_stream, REQUESTS_PER_STREAM)]),
+        "requests": np.concatenate([fetches, np.repeat(of_stream, REQUESTS_PER_STREAM), readers]),
         "entries": of_fetched[np.repeat(begins, entries) + nth],
     }
 

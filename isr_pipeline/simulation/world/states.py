@@ -54,6 +54,16 @@ class RequestKind(IntEnum):
 
     FETCH = 0
     PRODUCE = 1
+    COLD_READ = 2  # old data, by a consumer that replays or a backup
+
+
+class WaitedFor(IntEnum):
+    """What made a follower wait, without a fault."""
+
+    NOTHING = 0
+    OWN_DISK = 1
+    LEADERS_LOG = 2  # it is appended to, over a slow disk
+    LEADERS_THREAD = 3  # its network thread reads old data for others, or for it
 
 
 class RequestState(IntEnum):
@@ -71,6 +81,7 @@ class RequestState(IntEnum):
     TO_OWNER = 9
     COMPLETING = 10  # read by an append's handler
     EXPIRING_READ = 11  # as EXPIRING, while a read goes on
+    RECEIVING = 12  # its network thread reads it by turns with what it sends
 
 
 class Resignation(IntEnum):
@@ -118,6 +129,7 @@ class HandlerState(IntEnum):
     RECORD_LOCK = 12  # a fetch's ISR check waits for an ISR write in progress
     LOG_WAIT = 13  # a fetch that raises the high watermark waits for appends to the log
     PRODUCE_LOG = 14  # so does an append
+    COLD_READ = 15
 
 
 class Phase(IntEnum):
@@ -314,3 +326,4 @@ class FaultKind(IntEnum):
     PREFERRED_LEADER = 16
     BOOTSTRAP = 17
     SLOW_DISK = 18
+    COLD_READER = 19

@@ -187,6 +187,11 @@ class World(Row, lines=True, header=True):
     controller_resumed: Flag  # flt: the same controller comes back
     controller_busy_until: Until  # ctl: ZooKeeper's works on a change, 0 if it never did
     readers_wait_time: Total  # msr
+    append_wait_time: Total  # msr: of handlers and fetchers, for a log or its disk
+    log_wait_time: Total  # msr: of fetches, and of answers to them, for a log that is appended to
+    send_wait_time: Total  # msr: of answers and requests, for their network thread
+    cold_bytes: Total  # msr: read from disks
+    catch_up_time: Total  # msr: from brokers' returns to their last joins
     controller_out_since: Time  # flt
     sample_count: Cell  # msr
     # events so far that are no part of requests: metadata, faults, elections, ...
@@ -285,6 +290,8 @@ class Broker(Row, lines=True):
     io_threads: Fixed  # num.io.threads
     log_dirs: Annotated[Several, LOG_DIRS_MAX]  # flt: a `LogDir` each
     disks: Ref[Disk]  # likewise
+    cache_bytes: Fixed  # enc: of its page cache; 0: nothing ever leaves it
+    clock: Total  # bytes that have entered the page cache
     is_stopping: Flag  # flt: in controlled shutdown
     is_registered: Flag = initial(1)  # ctl: since its last start
     is_fenced: Flag  # ctl
@@ -333,6 +340,8 @@ class Broker(Row, lines=True):
     reports: Span  # ctl: of each broker, whether it knows of this one's shutdown (`await_reports`)
     exits: Flag  # fol: its process is about to end itself (KAFKA-7414)
     leaving: State[Leaving]  # ctl
+    # flt: its return, or the last join since; -1: all its replicas are in the ISR
+    returned_at: Time = initial(-1)
     hangs_until: Until  # flt: its heartbeat waits for a dead controller's answer; 0: none does
     nic_bytes_per_s: Fixed  # each direction; 0: no limit
     sends_until: Until  # its NIC
@@ -380,6 +389,9 @@ class Partition(Registration, lines=True):
     is_recovering: Flag
     min_insync_replicas: Fixed  # the topic's own, 0 if it has none
     unclean_leader_election: Fixed  # the topic's own: `OwnSetting`
+    clock_of: Cell  # ldr: position of the replica whose broker's clock batches are stamped by
+    clock_shift: Cell  # ldr: so much more than its clock the stamps are
+    begins_cold: Flag  # enc: it holds records that are older than the scenario
     has_waiting_produces: Loose  # ldr: an acks=all request may wait for the high watermark
     acknowledged_records: Total  # ldr: acknowledged to acks=all
     lost_records: Cell  # msr: of these, those that are gone
@@ -426,6 +438,10 @@ class Replica(Leader, lines=True):
     # log: up to here it survives the loss that hit its broker, or is about to; INF: wholly
     survives_to: Cell = initial(INF)
     recovery_point: Cell  # log: flushed up to here by Kafka itself
+    # ldr: cold data that a read brought back: these offsets, at this clock of the broker
+    warmed_from: Cell
+    warmed_to: Cell
+    warmed_at: Cell
 
 
 class FetcherThread(Row, lines=True):
@@ -435,6 +451,11 @@ class FetcherThread(Row, lines=True):
     request: Maybe[Request]  # it waits for
     fetched: Ref[Fetched]  # its first fetched partition
     append_place: Cell  # fetched partition being appended
+    # msr: since it last found nothing to fetch, how long it waited for its own disk, for the
+    # leader's log, and for the leader's network thread
+    disk_waited: Counter
+    log_waited: Counter
+    send_waited: Counter
     append_until: Time  # its append lasts at least so long, and until its disk has
     disk_target: Counter  # written so much
     holds_back: Flag  # appending: batches before a corrupt one are held back
@@ -474,7 +495,7 @@ class Fetched(Row):
 
 
 class Request(Row, lines=True):
-    """A request on its way: a fetch of a thread, or a produce of a stream."""
+    """A request on its way: a fetch of a thread, a produce of a stream, or a reader's."""
 
     state: State[RequestState]
     kind: State[RequestKind]  # enc
@@ -502,6 +523,12 @@ class Request(Row, lines=True):
     records: Cell  # of a produce
     acks_all: Flag  # of a produce
     required_offset: Offset  # acks=all: the high watermark it waits for
+    is_received: Flag  # its network thread, which was held up, has read it
+    waits_since: Time  # msr: for its network thread
+    unread: Cell  # bytes that its network thread, which was held up, has not read yet
+    reader: Ref[Fault]  # whose reader's it is
+    turn: Fixed  # of the reader's connection among all
+    log_dir: Fixed  # that it reads from
 
 
 class Queued(Row):
@@ -578,7 +605,8 @@ class Sender(Row):
     code: Cell  # place of the request whose answer it sends, or a `Caller`
     slot: Fixed
     blocked_until: Until  # its send waits for a disk: until then it reads no request either
-    oldest: Maybe[Request]  # whose answers wait for it, the oldest and the newest
+    cold_until: Until  # the disk reads up to then what it sends
+    oldest: Maybe[Request]  # whose answers, or own bytes, wait for it, the oldest and the newest
     newest: Maybe[Request]
     clients: Cell  # answers to other clients behind the newest; ``surges``: likewise to a surge
     surges: Cell
@@ -589,9 +617,15 @@ class Disk(Row):
     """The disk under a log dir of a broker."""
 
     write_bytes_per_s: Fixed  # enc; 0: no limit
+    read_bytes_per_s: Fixed  # enc; 0: no limit
+    seek_us: Fixed  # enc
     dirty_bytes_max: Fixed  # enc: bytes not yet written above which who writes waits
     write_factor: Cell = initial(1000000)  # flt: millionths of its speed that it has now
+    read_factor: Cell = initial(1000000)  # flt: likewise
+    stands_until: Until  # flt: it reads nothing up to then
+    read_until: Until  # its reads, one after the other, last up to then
     dirty: Cell  # bytes not yet written at `drained_at`
+    written_rest: Cell  # what was written of the next byte then, in quarters of a millionth
     drained_at: Until
     entered: Counter  # bytes ever made dirty
 
@@ -635,6 +669,7 @@ class Fault(Row):
     is_reformatted: Fixed  # crash that loses all: somebody formats the empty disk
     recovery_bytes: Fixed  # crash: of each replica it holds, older than the scenario
     recovery_bytes_per_s: Fixed  # 0: recovery takes no time
+    readers: Ref[Request]  # cold reader: its connections, arg2 of them
 
 
 class Link(Row):
@@ -669,6 +704,7 @@ class Batch(Row):
     end: Cell  # offset behind its last record
     bytes: Cell  # of it and all before it
     appended_at: Cell
+    clock: Cell  # of the leader's page cache then
     acks_all_records: Cell
     state: State[BatchState]
 
@@ -705,6 +741,8 @@ class Event(Row):
     isr: Mask
     decided_at: Cell
     mask: Cell  # replicas, or a number: as the kind has it (`worlds.events`)
+    # msr: of a removal, by position: how long the follower waited by load, times 4, and for what
+    waited: Annotated[Several, MAX_RF]
     caught_up_times: Annotated[Several, MAX_RF]  # by position; of a resignation, the ISR's order
 
 

@@ -16,6 +16,7 @@ from isr_pipeline.verdicts.blame.lines import of_parts
 from isr_pipeline.verdicts.changes import in_full, kind_of_setting, shown
 from isr_pipeline.verdicts.quantities import label, plain
 from isr_pipeline.worlds.columns import METRICS
+from isr_pipeline.worlds.events import waits_by_load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -243,7 +244,8 @@ def _decision(event: Event) -> str:
     """When an event was decided, and why."""
     decided = event.get("decided_ms")
     when = [] if decided is None else [f"decided at {decided:.3f} ms"]
-    return " ".join([*when, str(event.get("cause") or "")]).strip()
+    said = "; ".join(waits_by_load(event)) or str(event.get("cause") or "")
+    return " ".join([*when, said]).strip()
 
 
 def _first_sample(before: Ran, after: Ran) -> dict[str, Any] | None:

@@ -1,0 +1,129 @@
+"""What a scenario's load asks of each disk, before anything is simulated."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from isr_pipeline.base.files.words import counted
+from isr_pipeline.scenarios.model import Cluster, Scenario, Topic
+
+TOLD_MAX = 3
+"""Disks that have a line of their own."""
+
+LogDir = tuple[int, int]
+"""A broker, and the number of its log dir."""
+Window = tuple[float, float]
+"""Begin and end, in milliseconds."""
+Rates = Mapping[Window, float]
+"""Bytes a second that come in a window; windows may overlap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """A disk that is asked for more than it writes.
+
+    Attributes:
+        at: the broker and its log dir.
+        asked: bytes a second, at most; ``writes``: what it can.
+        lasts_ms: how long more than that is asked.
+    """
+
+    at: LogDir
+    asked: float
+    writes: int
+    lasts_ms: float
+
+
+def disks_asked(scenario: Scenario, hourly_load: Sequence[float] = ()) -> Iterator[str]:
+    """Say which disks are asked for more than they write, one sentence each, the worst first.
+
+    A burst may be meant so, hence nothing is refused. What faults change is left out.
+
+    Args:
+        scenario: whose load it is.
+        hourly_load: what its rates are multiplied by in each hour of a day; empty: by nothing.
+    """
+    cluster, horizon_ms = scenario.cluster, scenario.horizon_ms
+    if hourly_load:
+        scenario = scenario.model_copy(update={"load_factor": max(hourly_load)})
+    hour = ", in the busiest hour" if hourly_load else ""
+    found = sorted(overloads(scenario), key=lambda one: one.writes / one.asked)
+    for one in found[:TOLD_MAX]:
+        part = f", for {one.lasts_ms / 1000:g} of {horizon_ms / 1000:g} s"
+        yield (
+            f"broker {one.at[0]} is asked to write {_mb(one.asked)} MB/s{_to(cluster, one.at)} and "
+            f"writes {_mb(one.writes)}{part if one.lasts_ms < horizon_ms else ''}{hour}"
+        )
+    if len(found) > TOLD_MAX:
+        others = counted(len(found) - TOLD_MAX, "other disk")
+        yield f"asked for more than they write as well: {others}"
+
+
+def overloads(scenario: Scenario) -> list[Overload]:
+    """Find the disks that are asked for more than they write, in the order of the brokers."""
+    speeds = {
+        broker: scenario.cluster.hardware_of(broker).disk_write_bytes_per_s
+        for broker in scenario.cluster.brokers
+    }
+    if not any(speeds.values()):
+        return []
+    found = []
+    for at, rates in sorted(_written(scenario).items()):
+        writes = speeds[at[0]]
+        if writes is None:
+            continue
+        spans = _spans(rates)
+        lasts_ms = sum(length for length, rate in spans if rate > writes)
+        if lasts_ms:
+            found.append(Overload(at, max(rate for _, rate in spans), writes, lasts_ms))
+    return found
+
+
+def _written(scenario: Scenario) -> Mapping[LogDir, Rates]:
+    """What leaders and followers write to each log dir that is written to."""
+    found: dict[LogDir, dict[Window, float]] = defaultdict(lambda: defaultdict(float))
+    for topic, number, places in _placed(scenario):
+        for stream in topic.produce:
+            rate = stream.rates().get(number, stream.records_per_s) * scenario.load_factor
+            if rate <= 0 or (stream.partitions is not None and number not in stream.partitions):
+                continue
+            duration_ms = stream.duration_ms
+            end_ms = scenario.horizon_ms if duration_ms is None else stream.start_ms + duration_ms
+            for at in places if stream.start_ms < end_ms else ():
+                found[at][stream.start_ms, end_ms] += rate * stream.record_bytes
+    return found
+
+
+def _placed(scenario: Scenario) -> Iterator[tuple[Topic, int, list[LogDir]]]:
+    """Each partition with the log dirs of its replicas: those that it says, else round robin."""
+    hosted: Counter[int] = Counter()
+    for topic in sorted(scenario.topics, key=lambda one: one.name):
+        for number, replicas in sorted(topic.assignment.items()):
+            robin = [hosted[one] % scenario.cluster.log_dirs_of(one) for one in replicas]
+            hosted.update(replicas)
+            yield topic, number, [*zip(replicas, topic.log_dirs.get(number, robin), strict=True)]
+
+
+def _spans(rates: Rates) -> list[tuple[float, float]]:
+    """Lengths of the times between two changes, and all that comes in each."""
+    changes = sorted({moment for window in rates for moment in window})
+    return [
+        (end - begin, sum(rate for (first, last), rate in rates.items() if first <= begin < last))
+        for begin, end in pairwise(changes)
+    ]
+
+
+def _to(cluster: Cluster, at: LogDir) -> str:
+    """Which of a broker's log dirs; nothing if it has one."""
+    broker, number = at
+    if cluster.log_dirs_of(broker) == 1:
+        return ""
+    named = cluster.log_dirs.get(broker)
+    return f" to log dir {named[number] if named else number}"
+
+
+def _mb(bytes_per_s: float) -> str:
+    return f"{bytes_per_s / 1e6:.6g}"
