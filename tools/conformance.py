@@ -64,10 +64,11 @@ def counts(report: Report) -> str:
 
 @cache
 def by_load() -> str:
-    """Followers over disks of known speed."""
+    """Followers over disks of known speed, and brokers that returned."""
     found = load.compare()
-    together = _table(load.FIGURES, load.figures(found))
-    return f"{together}\n{_table(load.HEADS, load.by_experiment(found))}"
+    together = _table(load.FIGURES, load.figures(found.followed))
+    each = _table(load.HEADS, load.by_experiment(found.followed))
+    return f"{together}\n{each}\n{_table(load.RETURNS, load.by_return(found.caught_up))}"
 
 
 def _times(case: ComparedCase) -> tuple[str, ...]:

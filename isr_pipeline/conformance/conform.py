@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -67,18 +67,24 @@ def _figures(found: list[Measure]) -> Table:
     return table
 
 
-def _tables_of_load(found: list[load.Followed]) -> list[Table]:
-    """Who leaves by load: by experiment, and all together."""
+def _tables_of_load(found: load.Compared) -> list[Table]:
+    """Who leaves by load, by experiment and all together; how long who returned took."""
     tables = []
     for heads, rows in (
-        (load.HEADS, load.by_experiment(found)),
-        (load.FIGURES, load.figures(found)),
+        (load.HEADS, load.by_experiment(found.followed)),
+        (load.FIGURES, load.figures(found.followed)),
+        (load.RETURNS, load.by_return(found.caught_up)),
     ):
         table = Table(*heads)
         for row in rows:
             table.add_row(*row)
         tables.append(table)
     return tables
+
+
+def _named(heads: Sequence[str], rows: Iterable[tuple[str, ...]]) -> list[dict[str, str]]:
+    """A table's lines by the heads of its columns."""
+    return [dict(zip(heads, row, strict=True)) for row in rows]
 
 
 def _record_agreement(report: Report, observations: list[Observation]) -> None:
@@ -139,11 +145,12 @@ def conform(
     with Progress("repetitions compared", len(observations)) as progress:
         report = compare_all(observations, progress.step)
     found = measures(report, observations)
-    loaded = [] if path else load.compare()
+    loaded = None if path else load.compare()
     told = report.as_json() | {"measures": list(map(asdict, found))}
     if loaded:
         told |= {
-            "load": [dict(zip(load.HEADS, row, strict=True)) for row in load.by_experiment(loaded)]
+            "load": _named(load.HEADS, load.by_experiment(loaded.followed)),
+            "returns": _named(load.RETURNS, load.by_return(loaded.caught_up)),
         }
     text = json.dumps(told, indent=1)
     if json_out == "-":

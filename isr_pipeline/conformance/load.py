@@ -3,6 +3,10 @@
 A line of `recordings/load.jsonl` is a repetition: a scenario without a fault, whose load begins at
 10 s, and the disk of one broker. Compared is each follower of each partition by itself, up to the
 moment at which the disk's limit was taken away.
+
+Or a broker returns at 10 s to what it has missed. The recordings' crashes begin up to a second
+before their first moment; here each begins with it, and `behind` says what was missed before that.
+Compared is how long that broker takes to its last join, and whether others leave meanwhile.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from pydantic import BaseModel, ConfigDict
 from isr_pipeline.base.files.checks import Check
 from isr_pipeline.base.files.models import validated
 from isr_pipeline.conformance.observations import NAME, json_lines, of_release
+from isr_pipeline.scenarios.faults import Crash
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.worlds.run import run
 
@@ -25,6 +30,7 @@ BEGIN_MS = 10_000
 """When the disk's limit, or what loads it, began in every recording."""
 
 LEFT_WITHIN_MS, BACK_WITHIN_MS, WITHIN = 1_000, 2_000, 0.2
+CAUGHT_UP_WITHIN = 0.3
 
 Follower = tuple[str, int, int]
 """Topic, partition, broker."""
@@ -59,6 +65,14 @@ class LoadRecording:
     scenario: Scenario
     observed: tuple[dict[str, Any], ...]
 
+    @property
+    def returned(self) -> tuple[int, float] | None:
+        """The broker that comes back, and when; None if none does."""
+        for fault in self.scenario.faults:
+            if isinstance(fault, Crash) and fault.broker and fault.restart_after_ms is not None:
+                return fault.broker, fault.start_ms + fault.restart_after_ms
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Absence:
@@ -90,6 +104,23 @@ class Followed:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """How long a broker that returned took to its last join; None: it did not join everywhere."""
+
+    recording: LoadRecording
+    observed_ms: float | None
+    simulated_ms: float | None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether it takes as long as was seen."""
+        seen, mine = self.observed_ms, self.simulated_ms
+        if seen is None or mine is None:
+            return seen is mine
+        return abs(mine - seen) <= CAUGHT_UP_WITHIN * seen
+
+
 def _close(seen: float | None, mine: float | None, within_ms: float) -> bool:
     if seen is None or mine is None:
         return seen is mine
@@ -111,15 +142,28 @@ def load_recordings(path: Path = LOAD) -> list[LoadRecording]:
     return found
 
 
-def compare() -> list[Followed]:
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Repetitions, seen and simulated."""
+
+    followed: tuple[Followed, ...]
+    caught_up: tuple[CatchUp, ...]
+
+
+def compare() -> Compared:
     """Simulate every repetition that ships with the project."""
-    return [one for recording in load_recordings() for one in followed(recording)]
+    every = [_compared(recording) for recording in load_recordings()]
+    return Compared(
+        tuple(one for each in every for one in each.followed),
+        tuple(one for each in every for one in each.caught_up),
+    )
 
 
-def followed(recording: LoadRecording) -> list[Followed]:
-    """Simulate a repetition, and compare its followers one by one."""
+def _compared(recording: LoadRecording) -> Compared:
+    """Simulate a repetition, and compare its followers one by one, but for a broker's own crash."""
     simulated = run(recording.scenario, events=True).events
-    return [
+    returned = recording.returned
+    followed = tuple(
         Followed(
             recording,
             follower,
@@ -127,7 +171,38 @@ def followed(recording: LoadRecording) -> list[Followed]:
             absence(simulated, follower),
         )
         for follower in _followers(recording.scenario)
-    ]
+        if returned is None or follower[2] != returned[0]
+    )
+    if returned is None:
+        return Compared(followed, ())
+    seen, mine = (
+        catch_up_ms(events, recording.scenario, *returned)
+        for events in (recording.observed, simulated)
+    )
+    return Compared(followed, (CatchUp(recording, seen, mine),))
+
+
+def catch_up_ms(
+    events: Iterable[dict[str, Any]], scenario: Scenario, broker: int, since_ms: float
+) -> float | None:
+    """Time from a broker's return to its last join; None if a partition is still without it.
+
+    Args:
+        events: in order, as for `absence`.
+        scenario: its partitions.
+        broker: that was out of every ISR.
+        since_ms: when it returned.
+    """
+    joined: dict[tuple[str, int], float] = {}
+    for one in events:
+        if one["kind"] not in ("isr_shrink", "isr_expand") or one["t_ms"] < since_ms:
+            continue
+        if broker in one["isr"]:
+            joined.setdefault((one["topic"], one["partition"]), one["t_ms"])
+        else:
+            joined.pop((one["topic"], one["partition"]), None)
+    missed = [follower for follower in _followers(scenario) if follower[2] == broker]
+    return max(joined.values()) - since_ms if len(joined) == len(missed) else None
 
 
 def _followers(scenario: Scenario) -> Iterable[Follower]:
@@ -183,6 +258,28 @@ def figures(found: Sequence[Followed]) -> list[tuple[str, ...]]:
         ("stayed, and stay", "90 %", _share(*stayed), "0 %", "100 %"),
         ("leave and are back in time", "80 %", _share(*in_time), "-", "-"),
     ]
+
+
+RETURNS = ("return", "release", "caught up, s", "simulated, s", "within 30 %")
+
+
+def by_return(found: Sequence[CatchUp]) -> list[tuple[str, ...]]:
+    """How long each broker that returned took, in the columns of `RETURNS`; at last all of them."""
+    rows = [
+        (
+            one.recording.case,
+            one.recording.release,
+            _seconds(one.observed_ms),
+            _seconds(one.simulated_ms),
+            "yes" if one.agrees else "no",
+        )
+        for one in found
+    ]
+    return [*rows, ("all", "", "", "", _share(sum(one.agrees for one in found), len(found)))]
+
+
+def _seconds(time_ms: float | None) -> str:
+    return "never" if time_ms is None else f"{time_ms / 1000:.1f}"
 
 
 def _counts(found: Iterable[Followed]) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:

@@ -59,7 +59,7 @@ Param = str | int | float | bool
 
 RELEASE = "cluster.release"
 REPLICATION_LISTENER = "cluster.replication_listener"
-MIN_ISR, UNCLEAN = TOPIC_KEYS
+MIN_ISR, UNCLEAN, *THROTTLED = TOPIC_KEYS
 REBALANCE = "auto.leader.rebalance.enable"
 PENDING_READS = "follower.fetch.pending.reads.insync.enable"
 
@@ -274,12 +274,19 @@ def _shown_params(resolved: Mapping[str, Mapping[str, Param]]) -> list[str]:
     return [*MAIN_PARAMS, *(key for key in varied if key not in MAIN_PARAMS)]
 
 
-_SHARED_LISTENER = (REPLICATION_LISTENER, False)
+_ADDED: Mapping[str, Param] = MappingProxyType(
+    {
+        REPLICATION_LISTENER: False,
+        "replication.quota.window.num": 11,
+        "replication.quota.window.size.seconds": 1,
+    }
+)
+"""What older experiments do not name, and how it was with them."""
 
 
 def _digest(params: Mapping[str, Param]) -> str:
-    """Digest of resolved values; with a shared listener it is that of older experiments."""
-    told = {key: value for key, value in params.items() if (key, value) != _SHARED_LISTENER}
+    """Digest of resolved values; that of older experiments where what was added is as it was."""
+    told = {key: value for key, value in params.items() if (key, value) not in _ADDED.items()}
     line = json.dumps(told, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(former_names(line).encode()).hexdigest()[:12]
 
@@ -322,6 +329,26 @@ def _elects_uncleanly(rule_set: RuleSet, params: Resolved) -> bool:
     return asked or _zookeeper(rule_set, params)
 
 
+def _has_quotas(rule_set: RuleSet, _: Resolved) -> bool:
+    return rule_set.has_replication_quotas
+
+
+def _throttles(rule_set: RuleSet, params: Resolved) -> bool:
+    """Whether some list names replicas whose bytes a quota counts."""
+    lists = [params.get(name) for key in THROTTLED for name in (key, f"{TOPICS}.{key}")]
+    return rule_set.has_replication_quotas and any(lists)
+
+
+_QUOTAS = (
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replication.quota.window.num",
+    "replication.quota.window.size.seconds",
+)
+
+QUOTA_SWITCHES = ("quota_spares_in_sync", "idle_lag_known", "quota_counts_from_last_byte")
+"""What matters only where a replica is throttled."""
+
 READ_IF: Mapping[str, tuple[Read, ...]] = MappingProxyType(
     {
         "broker.heartbeat.interval.ms": (_kraft,),
@@ -342,6 +369,8 @@ READ_IF: Mapping[str, tuple[Read, ...]] = MappingProxyType(
         "service.zk_op_ms": (_zookeeper,),
         UNCLEAN: (_elects_uncleanly,),
         "zookeeper.session.timeout.ms": (_zookeeper,),
+        **dict.fromkeys(THROTTLED, (_has_quotas,)),
+        **dict.fromkeys(_QUOTAS, (_throttles,)),
     }
 )
 """What rules do not always read -> the conditions, all of which must hold."""
@@ -385,7 +414,8 @@ def effects_of(scenario: Scenario) -> Effects:
     cluster, rule_set = scenario.cluster, rule_set_of(scenario.cluster.release)
     read = {key: value for key, value in effective(params).items() if key not in _NAMES_ONLY}
     found: dict[str, Any] = dict(read)
-    for name in SWITCHES:
+    idle = () if _throttles(rule_set, params) else QUOTA_SWITCHES
+    for name in (one for one in SWITCHES if one not in idle):
         if hasattr(rule_set, name) and f"rules.{name}" not in params and name not in REPLAY_ONLY:
             found[f"switch {name}"] = getattr(rule_set, name)
     for key in TOPIC_KEYS:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from isr_pipeline.base.files.words import as_whole
 from isr_pipeline.kafka.known_keys import nearest
 from isr_pipeline.kafka.own_rules import RuleSetError, rule_set_of
+from isr_pipeline.kafka.quota import SAMPLES_MAX, WINDOW_S_MAX, is_list
 from isr_pipeline.kafka.releases import RuleSet
 
 TIME_LIMIT_US = 2**50
@@ -44,7 +45,8 @@ class Key:
 
     Attributes:
         name: exactly as Kafka (or the proposal) writes it.
-        type: ``int`` and ``long`` as in Kafka's ConfigDef, ``bool``, or ``list`` (a text).
+        type: ``int`` and ``long`` as in Kafka's ConfigDef, ``bool``, or ``list``
+            (a topic's throttled replicas).
         default: the default of the newest rule set that has another one than ``earlier``.
         low: smallest value; ``high``: largest.
         earlier: rule set -> default there, where it differs.
@@ -73,7 +75,7 @@ class Key:
         if self.type == "bool":
             return "true, false"
         if self.type == "list":
-            return "a text"
+            return "* or a list of partition:broker, such as 0:1,1:2"
         if self.low == 0 and self.high == 1:
             return "0, 1"
         return f"a whole number {self.low}..{self.highest}"
@@ -97,7 +99,7 @@ class Key:
         """
         if self.type == "bool" and isinstance(value, bool):
             return value
-        if self.type == "list" and isinstance(value, str):
+        if self.type == "list" and isinstance(value, str) and is_list(value):
             return value
         if self.type in ("int", "long"):
             whole = as_whole(value)
@@ -122,6 +124,7 @@ def _until(releases: Iterable[str], value: Value) -> Mapping[str, Value]:
 
 _CONTROLLER = "the controller reads it"
 _OF_TOPICS = "topics have it, and the controller reads it too"
+_THROTTLED = "topics have it"
 _CLIENTS = "it stands for the producers' own"
 _PROPOSAL = "a proposal is switched on for the whole cluster"
 
@@ -155,10 +158,12 @@ _ALL = (
     Key("leader.imbalance.per.broker.percentage", "int", 10, shared=_CONTROLLER),
     Key("controlled.shutdown.max.retries", "int", 3),
     _ms("controlled.shutdown.retry.backoff.ms", "long", 5000),
-    Key("leader.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX, is_read=False),
-    Key("leader.replication.throttled.replicas", "list", "", is_read=False),
-    Key("follower.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX, is_read=False),
-    Key("follower.replication.throttled.replicas", "list", "", is_read=False),
+    Key("leader.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX),
+    Key("leader.replication.throttled.replicas", "list", "", shared=_THROTTLED),
+    Key("follower.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX),
+    Key("follower.replication.throttled.replicas", "list", "", shared=_THROTTLED),
+    Key("replication.quota.window.num", "int", 11, 1, SAMPLES_MAX),
+    Key("replication.quota.window.size.seconds", "int", 1, 1, WINDOW_S_MAX, unit_us=1_000_000),
     Key("eligible.leader.replicas.version", "int", 1, 0, 1, earlier=_until(_BEFORE_4_1, 0),
         shared=_CONTROLLER),
     Key("follower.fetch.pending.reads.insync.enable", "bool", False, shared=_PROPOSAL),

@@ -92,6 +92,12 @@ FIXES: tuple[Fix, ...] = (
         {"response_limit": True, "fetch_size_checked": False},
     ),
     Fix(
+        "KAFKA-1464",
+        ("0.10.1",),
+        "replicas can be throttled (KIP-73)",
+        {"has_replication_quotas": True},
+    ),
+    Fix(
         "KAFKA-4384",
         ("0.10.1.1",),
         "a corrupt batch is fetched again; before, the next fetch ended the fetcher thread",
@@ -139,6 +145,12 @@ FIXES: tuple[Fix, ...] = (
         ("1.1",),
         "requests of the controller to ZooKeeper are in flight together",
         {"zookeeper_pipelined": True},
+    ),
+    Fix(
+        "KAFKA-6937",
+        ("1.1.1", "2.0"),
+        "a replication quota delays no fetch of a follower in the ISR",
+        {"quota_spares_in_sync": True},
     ),
     Fix(
         "KAFKA-7414",
@@ -193,6 +205,12 @@ FIXES: tuple[Fix, ...] = (
         ("2.5",),
         "lag limit of 30 s and ZooKeeper session of 18 s by default (KIP-537)",
         {"key_defaults": "2.7-3.2"},
+    ),
+    Fix(
+        "KAFKA-9039",
+        ("2.5",),
+        "a follower in sync whose partition stands still does not know it, and is throttled",
+        {"idle_lag_known": False},
     ),
     Fix(
         "KAFKA-8836",
@@ -268,6 +286,12 @@ FIXES: tuple[Fix, ...] = (
         {"records_broker_epoch": True},
     ),
     Fix(
+        "KAFKA-15080",
+        ("3.5.1",),
+        "a follower in sync knows it however long its partition stands still",
+        {"idle_lag_known": True},
+    ),
+    Fix(
         "KAFKA-15021",
         ("3.6",),
         "a shrink begins no leader epoch under KRaft, and the high watermark waits for nobody who "
@@ -291,6 +315,12 @@ FIXES: tuple[Fix, ...] = (
         ("3.7",),
         "a KRaft broker reports a failed log dir (KIP-858)",
         {"log_dirs_reported": True},
+    ),
+    Fix(
+        "#15889",
+        ("3.8",),
+        "a replication quota forgets bytes a whole time after the last of their sample",
+        {"quota_counts_from_last_byte": True},
     ),
     Fix(
         "KAFKA-12670",
@@ -344,6 +374,9 @@ FIXES: tuple[Fix, ...] = (
 """In order of release, but for backports."""
 
 DEFECTS: tuple[Defect, ...] = (
+    Defect(
+        "KAFKA-4313", "0.10.1.0", "0.10.1.1", "replication quotas throttle replicas in sync too"
+    ),
     Defect("KAFKA-4399", "0.10.1.0", "0.10.1.1", "request handlers may deadlock"),
     Defect("KAFKA-6042", "0.11.0.0", "0.11.0.2", "request handlers may deadlock"),
     Defect("KAFKA-6361", "0.11", "2.0", "logs may differ after two elections in a row"),

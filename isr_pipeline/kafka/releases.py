@@ -223,6 +223,12 @@ class ReleaseRules:
         registration_retry: when a refused registration is tried again under KRaft.
         start_waits_for_session: under ZooKeeper a broker that finds the znode of its own old
             session waits a session's length for it; otherwise its process ends (KAFKA-1387, 0.9).
+        quota_spares_in_sync: a replication quota holds up no fetch of a follower in the ISR
+            (KAFKA-6937, 1.1.1).
+        idle_lag_known: a follower in sync whose partition stands still is not throttled; otherwise
+            it does not know that it is in sync (2.5; KAFKA-15080 ended it in 3.5.1).
+        quota_counts_from_last_byte: a sample of a quota is forgotten a whole time after its last
+            byte; otherwise after its begin (#15889, 3.8).
         check_from_imbalance: under KRaft leader.imbalance.check.interval.seconds is counted from
             the first imbalance on; otherwise from the controller's start (4.0).
     """
@@ -275,6 +281,9 @@ class ReleaseRules:
     heartbeats_within_session: bool = False
     registration_retry: RegistrationRetry = RegistrationRetry.UP_TO_SESSION
     start_waits_for_session: bool = True
+    quota_spares_in_sync: bool = False
+    idle_lag_known: bool = True
+    quota_counts_from_last_byte: bool = False
     check_from_imbalance: bool = False
 
 
@@ -292,6 +301,7 @@ class RuleSet(ReleaseRules):
         fetch_size_checked: nor does one whose message.max.bytes is above its
             replica.fetch.max.bytes (until KIP-74, 0.10.1).
         has_elr: eligible.leader.replicas.version can be 1 under KRaft (KIP-966, 4.0).
+        has_replication_quotas: brokers may throttle replicas (KIP-73, 0.10.1).
         kraft: the release can run without ZooKeeper.
         kraft_shrink_bumps: under KRaft an ISR shrink begins a new leader epoch
             (metadata.version < 3.6).
@@ -303,6 +313,7 @@ class RuleSet(ReleaseRules):
     socket_timeout_checked: bool = False
     fetch_size_checked: bool = True
     has_elr: bool = False
+    has_replication_quotas: bool = False
     kraft: bool = False
     kraft_shrink_bumps: bool = False
 
@@ -347,6 +358,7 @@ _V09: Final = replace(
     socket_timeout_checked=True,
     fetch_size_checked=False,
     response_limit=True,
+    has_replication_quotas=True,
     corrupt_kills_thread=False,
     backoff_none=False,
     double_backoff=True,
@@ -394,6 +406,7 @@ _V21: Final = replace(
     io_error_halts=False,
     last_member_leaves=False,
     zookeeper_pipelined=True,
+    quota_spares_in_sync=True,
     truncate_to_hw=False,
     exits_over_truncation=False,
 )
@@ -417,6 +430,7 @@ _V27: Final = replace(
     kraft=True,
     kraft_shrink_bumps=True,
     check_from_imbalance=True,
+    idle_lag_known=False,
 )
 
 # KAFKA-13091 (3.1), ReplicaState, KIP-841's eligibility, KIP-903 (3.5), KAFKA-15021 (3.6).
@@ -441,6 +455,7 @@ _V33: Final = replace(
     heartbeats_within_session=True,
     kraft_shrink_bumps=False,
     controller_checks_isr=True,
+    idle_lag_known=True,
 )
 
 # KAFKA-15583, KAFKA-15221 and KIP-858 (3.7); KAFKA-12670 (3.9).
@@ -455,6 +470,7 @@ _V37: Final = replace(
     min_isr_capped=True,
     log_dirs_reported=True,
     kraft_elects_uncleanly=True,
+    quota_counts_from_last_byte=True,
 )
 
 # KAFKA-17793's heartbeat tracker and periodic tasks, KAFKA-18138, KIP-966.

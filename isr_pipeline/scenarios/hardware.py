@@ -42,6 +42,10 @@ class Hardware(Strict):
         "if null (Linux's `vm.dirty_ratio`).",
     )
 
+    nic_bytes_per_s: Annotated[int | None, _RATE] = Field(
+        default=None, description="What the NIC carries, in each direction."
+    )
+
     def with_own(self, own: Hardware) -> Hardware:
         """The same, but for what another one says."""
         return self.model_copy(update=own.known)

@@ -88,7 +88,12 @@ ALTER_PARTITION_MS = {"kraft": 30, "zookeeper": 8}
 """Decision to the leader's commit: 25 of KRaft's 30 is controller.quorum.append.linger.ms."""
 
 
-TOPIC_KEYS = ("min.insync.replicas", "unclean.leader.election.enable")
+TOPIC_KEYS = (
+    "min.insync.replicas",
+    "unclean.leader.election.enable",
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+)
 """Kafka keys that a topic may set for itself and that some rule reads."""
 
 LOG_DIR = text(r"[^\x00-\x1f\x7f]{1,1000}", "the name of a log dir")

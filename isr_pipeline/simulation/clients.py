@@ -16,7 +16,7 @@ from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import LINE, fetch_ahead, number_of
 from isr_pipeline.simulation.handlers import dispatch, hand_in
 from isr_pipeline.simulation.measures import note_produce_latency
-from isr_pipeline.simulation.network import WAKE_US
+from isr_pipeline.simulation.network import WAKE_US, received
 from isr_pipeline.simulation.request_queue import enqueue
 from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.queue import again, cancel, retire, schedule
@@ -233,7 +233,10 @@ def _send(world: World, stream: Stream) -> None:
     request.acks_all = stream.acks_all
     request.is_abandoned = 0
     request.error = RequestError.NONE
-    schedule(world, request.slot, now + world.half_rtt_us)
+    arrives = now + world.half_rtt_us
+    if world.has_nics:
+        arrives = received(replica.broker, arrives, arrives, request.bytes)
+    schedule(world, request.slot, arrives)
     stream.request = request
     schedule(world, stream.slot, now + world.request_timeout_us)
 

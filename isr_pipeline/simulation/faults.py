@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from isr_pipeline.kafka.kip501 import end_read
 from isr_pipeline.kafka.log_dirs import DirFailure, holds_metadata, on_dir_failure
+from isr_pipeline.kafka.quota import forget
 from isr_pipeline.kafka.record import Pending
 from isr_pipeline.kafka.recovery import Lost, starts_on_empty_disk
 from isr_pipeline.kafka.releases import Rules
@@ -182,6 +183,8 @@ def stop_broker(world: World, rules: Rules, broker: Broker) -> None:
     broker.idle_handlers = broker.io_threads
     broker.appending = 0
     silence(world, broker)
+    for whose in range(2):
+        forget(broker.quotas[whose])
     broker.queue_head = 0
     broker.queue_tail = 0
     broker.queue_length = 0
@@ -455,7 +458,7 @@ def _burst(world: World, rules: Rules, fault: Fault) -> None:
         records = min(left, partition.burst_batch_records)
         append_records(world, rules, replica, records, records * partition.record_bytes, False)
         left -= records
-    complete_without_handler(world, replica)
+    complete_without_handler(world, rules, replica)
 
 
 @compiled

@@ -29,6 +29,7 @@ from isr_pipeline.simulation.partition_lock import (
 )
 from isr_pipeline.simulation.pending_reads import forget_pending
 from isr_pipeline.simulation.purgatory import begin_completion, complete, satisfied
+from isr_pipeline.simulation.quotas import withholds
 from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import respond
 from isr_pipeline.simulation.shortcuts.validated import is_validated
@@ -295,6 +296,8 @@ def _read(
         return True
     entry.leader_end = leader.log_end_offset
     entry.high_watermark = leader.high_watermark
+    if has_data and withholds(world, fetched, entry):
+        has_data = False
     if has_data:
         entry.end = plan_read(world, rules, request, entry, leader)
         has_data = entry.end > entry.offset
@@ -371,7 +374,7 @@ def _fetch_done(
         respond(world, rules, broker, request)
         handler_free(world, broker, handler)
         return
-    if not empty and satisfied(request):
+    if not empty and satisfied(world, rules, request):
         handler.completing = request
         handler.locked = None
         handler.position = MAX_RF  # no other follower to visit afterwards

@@ -7,6 +7,7 @@ failure does to its thread is the rules' matter (`kafka.fetcher.reaction`).
 from __future__ import annotations
 
 from isr_pipeline.kafka.fetcher import Error, Reaction, reaction
+from isr_pipeline.kafka.quota import Lag, Throttled, is_quota, lag_behind
 from isr_pipeline.kafka.record import Pending
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.replica import create, reset, resets_records
@@ -40,6 +41,7 @@ from isr_pipeline.simulation.measures import (
 from isr_pipeline.simulation.network import append_us, transit
 from isr_pipeline.simulation.partition_lock import leave_lock, lock_is_busy
 from isr_pipeline.simulation.purgatory import complete_without_handler
+from isr_pipeline.simulation.quotas import count_fetched, leaves_out
 from isr_pipeline.simulation.recovery import exits_here
 from isr_pipeline.simulation.shortcuts.depends import note, set_isr
 from isr_pipeline.simulation.shortcuts.validated import is_validated
@@ -253,6 +255,12 @@ def _ask(world: World, thread: FetcherThread, request: Request) -> int:
                 validated = False
                 continue
             replica.fetch_state = FetchState.FETCHING
+        if fetched.throttled & Throttled.BY_FOLLOWER != 0:
+            if is_quota(thread.follower.follower_throttled_rate):
+                validated = False  # whether it is asked for depends on the time
+            if leaves_out(world, fetched):
+                wake_at = min(wake_at, now + thread.follower.fetch_backoff_us)
+                continue
         entry.offset = replica.log_end_offset
         entry.leader_epoch = replica.leader_epoch
         entry.end = replica.log_end_offset
@@ -356,7 +364,7 @@ def _take_answer(world: World, rules: Rules, thread: FetcherThread, request: Req
     if request.is_cut or thread.takes_turns:
         take_turns(thread, request)
     thread.append_place = first_place(thread)
-    append_steps(world, thread)
+    append_steps(world, rules, thread)
 
 
 @compiled
@@ -430,8 +438,17 @@ def _learn_hw(fetched: Fetched, entry: Entry) -> None:
     fetched.answered_high_watermark = entry.high_watermark
 
 
+@compiled
+def _learn_lag(world: World, fetched: Fetched, entry: Entry) -> None:
+    """The follower of a throttled replica finds out whether it is in sync."""
+    if fetched.throttled & Throttled.BY_FOLLOWER != 0:
+        fetched.lag = lag_behind(entry.high_watermark, fetched.follower.log_end_offset)
+        if fetched.lag != Lag.NONE:
+            note(world, Depends.QUOTA)  # whoever asks next, a validated fetch does not
+
+
 @hot
-def append_steps(world: World, thread: FetcherThread) -> None:
+def append_steps(world: World, rules: Rules, thread: FetcherThread) -> None:
     """Append the answer's records partition by partition; then fetch again."""
     request = thread.request
     validated = is_validated(world, request)
@@ -454,6 +471,8 @@ def append_steps(world: World, thread: FetcherThread) -> None:
         elif fetched.answered_high_watermark != entry.high_watermark or not validated:
             if entry.offset >= 0 and (validated or expects(thread, i, entry)):
                 _learn_hw(fetched, entry)
+                if fetched.lag == Lag.UNKNOWN and rules.idle_lag_known:
+                    _learn_lag(world, fetched, entry)
         i = place_behind(thread, i)
     thread.append_place = n
     thread.holds_back = 0
@@ -508,10 +527,12 @@ def _append_one(world: World, rules: Rules, thread: FetcherThread) -> bool:
                 broker.log_dirs[replica.log_dir] = LogDir.FAILS
                 notice_bad_dir(world, broker, replica.log_dir)
             return _react(world, rules, thread, replica, error)
+    count_fetched(world, rules, fetched, entry)
     replica.log_end_offset = entry.end
     entry.offset = entry.end  # what the next fetch asks for, if it need not be built anew
     copy_epochs(fetched.leader, replica)
     _learn_hw(fetched, entry)
+    _learn_lag(world, fetched, entry)
     if replica.touched_from < INF and replica.injected_error < 0:
         replica.touched_from = INF  # the fault of a moment is over
         rearm(world, replica)
@@ -542,7 +563,7 @@ def thread_fires(world: World, rules: Rules, thread: FetcherThread) -> None:
             if _append_one(world, rules, thread):
                 return
             thread.append_place = place_behind(thread, thread.append_place)
-        append_steps(world, thread)
+        append_steps(world, rules, thread)
     elif state == ThreadState.WAITING:
         # replica.socket.timeout.ms; after a pause longer than it even with the answer in the socket
         # [R 0.10.1.1, 0.10.2.2: back in the ISR two back-offs after a pause of 30 s]
@@ -562,6 +583,7 @@ def _add_to_thread(world: World, follower: Replica) -> None:
     """``follower`` is handed to its fetcher thread, which wakes if it is idle."""
     leader = follower.partition.replicas[follower.leader]
     thread = leader.fetching[follower.position].thread
+    thread.fetched[leader.fetching[follower.position].place].lag = Lag.UNKNOWN
     if thread.state == ThreadState.DEAD:
         follower.fetch_state = FetchState.DEAD
         count_untracked(world, 1)
@@ -648,7 +670,7 @@ def stop_leading(world: World, rules: Rules, replica: Replica) -> None:
     replica.is_leader = 0
     replica.pending = Pending.NONE
     replica.resigns = Resignation.NONE
-    complete_without_handler(world, replica)
+    complete_without_handler(world, rules, replica)
     answer_produces(world, rules, replica)
     if replica.write_lock & WriteLock.TICK_WAITS:
         schedule(world, replica.broker.tick_slot, world.now)

@@ -68,6 +68,48 @@ def transit(world: World, way: Link) -> int:
 
 
 @compiled
+def _wire_end(until: int, first_byte: int, size_bytes: int, bytes_per_s: int) -> int:
+    """When the last of some bytes has passed a NIC that is busy until then."""
+    return max(until, first_byte) - (-size_bytes * MILLION // bytes_per_s)
+
+
+@compiled
+def received(broker: Broker, first_byte: int, last_byte: int, size_bytes: int) -> int:
+    """When ``broker`` has all of what comes to it from ``first_byte`` to ``last_byte``."""
+    if broker.nic_bytes_per_s == 0:
+        return last_byte
+    end = _wire_end(broker.receives_until, first_byte, size_bytes, broker.nic_bytes_per_s)
+    broker.receives_until = max(end, last_byte)
+    return broker.receives_until
+
+
+@compiled
+def sent(world: World, broker: Broker, size_bytes: int) -> int:
+    """When the last byte of an answer that leaves now has left the NIC of ``broker``."""
+    if broker.nic_bytes_per_s == 0:
+        return world.now
+    broker.sends_until = _wire_end(
+        broker.sends_until, world.now, size_bytes, broker.nic_bytes_per_s
+    )
+    return broker.sends_until
+
+
+@compiled
+def carried(world: World, sender: Broker, receiver: Broker, way: Link, size_bytes: int) -> int:
+    """When an answer that leaves now has arrived: NICs pass one after the other, in their order.
+
+    What waits for a dropped link holds up no other at the receiver.
+    """
+    begin = max(sender.sends_until, world.now)
+    end = sent(world, sender, size_bytes)
+    took = max(0, end - begin)
+    last_byte = transit(world, way) + end - world.now
+    if way.dropped_until > world.now:
+        return last_byte
+    return received(receiver, last_byte - took, last_byte, size_bytes)
+
+
+@compiled
 def service(broker: Broker, time_us: int) -> int:
     """Service time on ``broker`` with its CPU factor."""
     if broker.cpu_factor == MILLION:

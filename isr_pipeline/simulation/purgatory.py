@@ -7,6 +7,7 @@ its wait is over.
 from __future__ import annotations
 
 from isr_pipeline.kafka.partition import EpochError, epoch_error
+from isr_pipeline.kafka.quota import Throttled
 from isr_pipeline.kafka.releases import Lock, Rules
 from isr_pipeline.kafka.rows import nothing_like, trailing_zeros
 from isr_pipeline.simulation.alter_partition import s2_alarm, s2_timer
@@ -14,6 +15,7 @@ from isr_pipeline.simulation.leader import finish_produce, plan_read
 from isr_pipeline.simulation.log import data_end
 from isr_pipeline.simulation.network import read_end
 from isr_pipeline.simulation.partition_lock import begin_locked_read, read_must_wait, release_read
+from isr_pipeline.simulation.quotas import keeps_waiting, withholds
 from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import goes_on_at, respond
 from isr_pipeline.simulation.shortcuts.validated import is_validated
@@ -29,6 +31,8 @@ from isr_pipeline.simulation.world.states import (
 from isr_pipeline.simulation.world.tables import (
     Broker,
     Entry,
+    Fetched,
+    Fetching,
     Handler,
     Replica,
     Request,
@@ -39,7 +43,7 @@ EXPIRY_RETRY_US = 1_000
 
 
 @compiled
-def satisfied(request: Request) -> bool:
+def satisfied(world: World, rules: Rules, request: Request) -> bool:
     """Whether the delayed fetch ``request`` can be completed: enough bytes, or an error to tell."""
     fetched = request.thread.fetched
     follower = request.thread.follower
@@ -50,7 +54,9 @@ def satisfied(request: Request) -> bool:
             leader = fetched[i].leader
             if not leader.is_leader or leader.leader_epoch != entry.leader_epoch:
                 return True
-            if leader.log_end_offset > entry.offset:
+            if leader.log_end_offset > entry.offset and not keeps_waiting(
+                world, rules, fetched[i], entry
+            ):
                 if follower.fetch_min_bytes <= 1:
                     return True
                 limit = follower.fetch_max_bytes
@@ -91,7 +97,7 @@ def _completion_steps(world: World, rules: Rules, broker: Broker, handler: Handl
     validated = is_validated(world, request)
     i = handler.place
     while i < n:
-        if _completion_read(world, rules, handler, i, fetched[i].leader, validated):
+        if _completion_read(world, rules, handler, i, fetched[i], validated):
             return True
         i = place_behind(thread, i)
     handler.completing = None
@@ -101,10 +107,11 @@ def _completion_steps(world: World, rules: Rules, broker: Broker, handler: Handl
 
 @hot
 def _completion_read(
-    world: World, rules: Rules, handler: Handler, i: int, leader: Replica, validated: bool
+    world: World, rules: Rules, handler: Handler, i: int, fetched: Fetched, validated: bool
 ) -> bool:
     """``handler`` reads entry ``i`` of the fetch that it completes; True if that takes time."""
     broker = handler.broker
+    leader = fetched.leader
     request = handler.completing
     entry = request.entries[i]
     if entry.offset < 0 or (not validated and entry.error != RequestError.NONE):
@@ -124,6 +131,8 @@ def _completion_read(
         handler.locked = leader
         cancel(world, handler.slot)
         return True
+    if withholds(world, fetched, entry):
+        return False
     partition = leader.partition
     entry.end = plan_read(world, rules, request, entry, leader)
     if entry.end <= entry.offset:
@@ -159,7 +168,7 @@ def completion_read_over(world: World, handler: Handler) -> None:
 
 
 @hot
-def delayed_fetch(world: World, leader: Replica, pos: int) -> Request:
+def delayed_fetch(world: World, rules: Rules, leader: Replica, pos: int) -> Request:
     """A delayed fetch of the follower at ``pos`` that an append to ``leader`` completes, if any."""
     fetching = leader.fetching[pos]
     thread = fetching.thread
@@ -172,21 +181,28 @@ def delayed_fetch(world: World, leader: Replica, pos: int) -> Request:
             thread.waiting &= ~(1 << j)
             continue
         entry = request.entries[fetching.place]
-        if entry.offset >= 0 and (_gets_all(world, request, leader, entry) or satisfied(request)):
+        if entry.offset >= 0 and (
+            _gets_all(world, request, fetching, entry) or satisfied(world, rules, request)
+        ):
             return request
     return nothing_like(thread.requests)
 
 
 @compiled
-def _gets_all(world: World, request: Request, leader: Replica, entry: Entry) -> bool:
-    """Whether ``entry`` alone, of ``leader``, surely completes the delayed fetch ``request``."""
-    follower = request.thread.follower
-    any_byte = follower.fetch_min_bytes <= 1
-    return is_validated(world, request) and any_byte and leader.log_end_offset > entry.offset
+def _gets_all(world: World, request: Request, fetching: Fetching, entry: Entry) -> bool:
+    """Whether ``entry`` alone surely completes the delayed fetch ``request``."""
+    fetched = fetching.thread.fetched[fetching.place]
+    any_byte = request.thread.follower.fetch_min_bytes <= 1
+    return (
+        is_validated(world, request)
+        and any_byte
+        and fetched.leader.log_end_offset > entry.offset
+        and fetched.throttled & Throttled.BY_LEADER == 0
+    )
 
 
 @hot
-def _find_delayed(world: World, handler: Handler) -> bool:
+def _find_delayed(world: World, rules: Rules, handler: Handler) -> bool:
     """``handler``, which has appended, takes the next delayed fetch; False if none."""
     leader = handler.locked
     if not leader:
@@ -194,7 +210,7 @@ def _find_delayed(world: World, handler: Handler) -> bool:
     rf = leader.partition.replication_factor
     while handler.position < rf:
         if handler.position != leader.position:
-            request = delayed_fetch(world, leader, handler.position)
+            request = delayed_fetch(world, rules, leader, handler.position)
             if request:
                 handler.completing = request
                 handler.place = first_place(request.thread)
@@ -207,7 +223,7 @@ def _find_delayed(world: World, handler: Handler) -> bool:
 @compiled
 def complete(world: World, rules: Rules, broker: Broker, handler: Handler) -> None:
     """``handler`` completes delayed fetches one by one, then is done with its request."""
-    while handler.completing or _find_delayed(world, handler):
+    while handler.completing or _find_delayed(world, rules, handler):
         if _completion_steps(world, rules, broker, handler):
             return
     if handler.request:
@@ -256,7 +272,8 @@ def expire_steps(world: World, rules: Rules, request: Request) -> None:
                 if read_must_wait(rules, leader):
                     schedule(world, request.slot, now + EXPIRY_RETRY_US)
                     return
-                entry.end = plan_read(world, rules, request, entry, leader)
+                if not withholds(world, fetched[i], entry):
+                    entry.end = plan_read(world, rules, request, entry, leader)
                 if entry.end > entry.offset:
                     request.has_data = 1
                     end = read_end(world, broker, leader.partition, Reads.COMPLETION, 0, True)
@@ -273,7 +290,7 @@ def expire_steps(world: World, rules: Rules, request: Request) -> None:
 
 
 @compiled
-def complete_without_handler(world: World, leader: Replica) -> None:
+def complete_without_handler(world: World, rules: Rules, leader: Replica) -> None:
     """Let purgatory's own thread complete the delayed fetches of ``leader``.
 
     For records that no request appended, and for a leader that leads no longer.
@@ -281,6 +298,6 @@ def complete_without_handler(world: World, leader: Replica) -> None:
     partition = leader.partition
     for pos in range(partition.replication_factor):
         if pos != leader.position:
-            request = delayed_fetch(world, leader, pos)
+            request = delayed_fetch(world, rules, leader, pos)
             if request:
                 schedule(world, request.slot, world.now)

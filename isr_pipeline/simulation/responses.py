@@ -16,13 +16,16 @@ from isr_pipeline.simulation.disk import begin_read, cold_bytes
 from isr_pipeline.simulation.network import (
     PURPOSE_HANDLER_WAKES,
     PURPOSE_NETWORK_WAKES,
+    carried,
     read_end,
+    sent,
     service,
     transit,
     wake_us,
 )
 from isr_pipeline.simulation.partition_lock import write_in_progress_until
 from isr_pipeline.simulation.pending_reads import forget_pending
+from isr_pipeline.simulation.quotas import count_sent
 from isr_pipeline.simulation.waits import note_log_wait, note_send_wait
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.queue import cancel, due, retire, schedule
@@ -272,6 +275,8 @@ def respond(world: World, rules: Rules, broker: Broker, request: Request) -> Non
     """Answer ``request``: KIP-501's text regards its reads as pending until this moment."""
     if request.pending != 0:
         forget_pending(rules, request)
+    if request.kind == RequestKind.FETCH:
+        count_sent(world, rules, broker, request)
     request.state = RequestState.TO_SENDER
     sender = sender_of(broker, request)
     if _is_free(broker, sender):
@@ -302,9 +307,14 @@ def sender_fires(world: World, sender: Sender) -> None:
             _note_blocked(world, sender, request)
         request.state = RequestState.TO_OWNER
         if request.kind == RequestKind.FETCH:
-            arrival = transit(world, request.thread.way_back)
+            thread = request.thread
+            arrival = transit(world, thread.way_back)
+            if world.has_nics and request.has_data:
+                arrival = carried(world, broker, thread.follower, thread.way_back, request.bytes)
         else:
             arrival = world.now + world.half_rtt_us
+            if world.has_nics and request.kind == RequestKind.COLD_READ:
+                arrival += sent(world, broker, request.bytes) - world.now
         schedule(world, request.slot, arrival)
     elif code == Caller.SURGE:
         broker.surge_requests -= 1
@@ -344,3 +354,5 @@ def silence(world: World, broker: Broker) -> None:
         sender = sender[1]
     broker.waiting_answers = 0
     broker.held_from = 0
+    broker.sends_until = 0
+    broker.receives_until = 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from isr_pipeline.kafka.broker_config import KEYS, in_effect
+from isr_pipeline.kafka.broker_config import KEYS, LONG_MAX, in_effect
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.partition import effective_min_isr, tick_period
 from isr_pipeline.kafka.releases import Rules, RuleSet, as_cells, switches
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.int64]
 
 MILLION = 1_000_000
+
+BY_LEADER: Final = "leader.replication.throttled.replicas"
+BY_FOLLOWER: Final = "follower.replication.throttled.replicas"
 
 OwnValues = tuple[tuple[tuple[tuple[str, Any], ...], tuple[tuple[str, float], ...]], ...]
 """Of each broker: its own settings, and its own service times."""
@@ -53,6 +56,9 @@ class Choices:
             in a broker's row, and their values, a row a broker.
         fetchers, io, net: num.replica.fetchers, num.io.threads, num.network.threads of each.
         clients_per_s: client requests to each.
+        throttled: replicas that leaders throttle, and that followers do, of topics without a list
+            of their own.
+        quota_samples: most that a broker's replication quotas count.
     """
 
     keys: Mapping[str, int]
@@ -66,6 +72,8 @@ class Choices:
     io: tuple[int, ...]
     net: tuple[int, ...]
     clients_per_s: tuple[float, ...]
+    throttled: tuple[str, str]
+    quota_samples: int
 
 
 def choices_for(scenario: Scenario) -> Choices:
@@ -156,6 +164,8 @@ def choices_of(
         tuple(int(mine["num.io.threads"]) for mine, _ in of_brokers),
         tuple(int(mine["num.network.threads"]) for mine, _ in of_brokers),
         tuple(times.client_requests_per_s for _, times in of_brokers),
+        (str(keys[BY_LEADER]), str(keys[BY_FOLLOWER])),
+        max(int(mine["replication.quota.window.num"]) for mine, _ in of_brokers),
     )
 
 
@@ -183,6 +193,8 @@ def _keys(k: Mapping[str, Any], rule_set: RuleSet, controller: str) -> dict[str,
     if k["auto.leader.rebalance.enable"]:
         check = int(k["leader.imbalance.check.interval.seconds"]) * MILLION
     cells["imbalance_check_us"] = min(check, INF)
+    if not rule_set.has_replication_quotas:
+        cells["leader_throttled_rate"] = cells["follower_throttled_rate"] = LONG_MAX
     return cells
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from isr_pipeline.base.compiling import is_exact
 from isr_pipeline.kafka.election import Change, waits_for_imbalance
+from isr_pipeline.kafka.quota import Throttled, names_replica
 from isr_pipeline.kafka.recovery import Lost
 from isr_pipeline.kafka.rows import LINE, Array
 from isr_pipeline.scenarios.faults import (
@@ -39,7 +40,7 @@ from isr_pipeline.simulation.world.tables import (
     MetadataRecord,
     Queued,
 )
-from isr_pipeline.worlds.choices import choices_for, first_flags, flags_of
+from isr_pipeline.worlds.choices import BY_FOLLOWER, BY_LEADER, choices_for, first_flags, flags_of
 from isr_pipeline.worlds.entities import begins_of, entities_of
 from isr_pipeline.worlds.fault_rows import ENCODINGS
 from isr_pipeline.worlds.load import client_period_ns, common_period_us
@@ -51,6 +52,7 @@ from isr_pipeline.worlds.size import (
     check_size,
     event_budget,
     shape_of,
+    throttles,
 )
 from isr_pipeline.worlds.template import Places, template_of
 
@@ -205,7 +207,9 @@ class Layout:
         self.world.period_us = self.period_us
         self._logs()
         self._connections()
-        self._disks()
+        self._machines()
+        if self.template.shape.samples_of_quota:
+            self._throttled(choices.throttled)
         self._faults()
         self._readers()
         self.ticks = draws(scenario.seed, "isr-expiration", entities.broker_names)
@@ -322,8 +326,8 @@ class Layout:
         numbers = first[ends[:, 1]] + turns % net[ends[:, 1]]
         threads["sender"] = self.template.senders_at(numbers)
 
-    def _disks(self) -> None:
-        """Disks under the brokers' log dirs."""
+    def _machines(self) -> None:
+        """Disks under the brokers' log dirs, and their NICs."""
         cluster = self.s.cluster
         machines = [cluster.hardware_of(broker) for broker in self.entities.brokers]
         rates = [one.disk_write_bytes_per_s or 0 for one in machines]
@@ -341,6 +345,27 @@ class Layout:
         caches = [(one.cache_bytes or INF) * bool(one.disk_read_bytes_per_s) for one in machines]
         self.brokers.put(slice(None), cache_bytes=caches)
         self.partitions.put(slice(None), clock_of=self.entities.leaders)
+        nics = np.array([one.nic_bytes_per_s or 0 for one in machines])
+        self.brokers["nic_bytes_per_s"] = nics
+        self.world.has_nics = bool(nics.any())
+
+    def _throttled(self, cluster: tuple[str, str]) -> None:
+        """Which replicas the brokers' replication quotas count.
+
+        Args:
+            cluster: lists of throttled replicas for topics that have none of their own.
+        """
+        entities, threads = self.entities, self.template.threads
+        topics = {topic.name: topic.settings for topic in self.s.topics}
+        found = np.zeros(len(threads.partition), dtype=np.int64)
+        sides = ((BY_LEADER, threads.lpos), (BY_FOLLOWER, threads.fpos))
+        for bit, (key, positions), default in zip(Throttled, sides, cluster, strict=True):
+            for i, (number, pos) in enumerate(zip(threads.partition, positions, strict=True)):
+                name = entities.partitions[number]
+                text = str(topics[name.topic].get(key, default))
+                if text and names_replica(text, name.number, name.replicas[pos]):
+                    found[i] |= bit
+        table_of(self.w, "fetched")["throttled"] = found
 
     def _logs(self) -> None:
         """Where logs end that are not empty: followers that bootstrap have a way to go."""
@@ -568,6 +593,7 @@ def prepare(
         cluster.replication_listener,
         (cluster.hardware, tuple(cluster.broker_hardware.items())),
         scenario.faults,
+        (choices.throttled, choices.quota_samples) if throttles(scenario, choices) else (),
     )
     keys = {
         **choices.keys,

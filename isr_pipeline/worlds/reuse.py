@@ -48,6 +48,8 @@ _KEYS = (
     "fetch_process_time_max_us",
     "resign_cooldown_us",
     "session_timeout_us",
+    "leader_throttled_rate",
+    "follower_throttled_rate",
 )
 _RULES = {*_MIN_ISR_RULES, "kip501", "kip501_enabled", "isr_lock", "fetcher", "election"}
 _KEPT_CELLS = 1 << 22
@@ -201,6 +203,8 @@ def _nothing_depended(done: _Done, other: Settings, keys: set[str], rules: set[s
         questions |= Depends.NOBODY
     if "session_timeout_us" in keys:
         questions |= Depends.SESSION
+    if keys & {"leader_throttled_rate", "follower_throttled_rate"}:
+        questions |= Depends.QUOTA
     if "fetcher" in rules:
         questions |= Depends.FETCHER
     if "election" in rules:

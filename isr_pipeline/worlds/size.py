@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isr_pipeline.base.errors import InputError
+from isr_pipeline.kafka.quota import room_for
 from isr_pipeline.scenarios.faults import ColdReader, us
 from isr_pipeline.simulation.world.columns import tables_of
 from isr_pipeline.simulation.world.states import Slot
@@ -25,7 +26,7 @@ from isr_pipeline.simulation.world.tables import (
     Batch,
     World,
 )
-from isr_pipeline.worlds.choices import choices_for
+from isr_pipeline.worlds.choices import BY_FOLLOWER, BY_LEADER, choices_for
 from isr_pipeline.worlds.entities import entities_of, threads_of
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Shape:
         listeners: 2 where replication has one of its own, whose network threads it has alone.
         faults: how many; ``readers``: connections of all cold readers among them.
         latency_buckets: of each histogram of latencies.
+        samples_of_quota: room of each replication quota, 0 where no replica is throttled.
     """
 
     entities: Entities
@@ -66,6 +68,7 @@ class Shape:
     faults: int
     readers: int
     latency_buckets: int
+    samples_of_quota: int
 
     @cached_property
     def threads(self) -> Threads:
@@ -113,6 +116,7 @@ class Shape:
         world.request_count = slots[Slot.REQUEST]
         world.fetched_count = len(self.threads.partition)
         world.latency_buckets = self.latency_buckets
+        world.samples_of_quota = self.samples_of_quota
         return world
 
     @cached_property
@@ -167,12 +171,20 @@ def shape_of(scenario: Scenario, choices: Choices) -> Shape:
     entities, faults = entities_of(scenario), len(scenario.faults)
     buckets = buckets_up_to(us(scenario.horizon_ms))
     listeners = 2 if scenario.cluster.replication_listener else 1
+    ring = room_for(choices.quota_samples) if throttles(scenario, choices) else 0
     readers = sum(f.connections for f in scenario.faults if isinstance(f, ColdReader))
     counts = choices.fetchers, choices.io, choices.net
-    return _shape(entities, *counts, listeners, faults, readers, buckets)
+    return _shape(entities, *counts, listeners, faults, readers, buckets, ring)
 
 
 _shape = lru_cache(maxsize=32)(Shape)
+
+
+def throttles(scenario: Scenario, choices: Choices) -> bool:
+    """Whether a replica may be throttled."""
+    return any(choices.throttled) or any(
+        topic.settings.get(key) for topic in scenario.topics for key in (BY_LEADER, BY_FOLLOWER)
+    )
 
 
 def check_size(scenario: Scenario, where: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isr_pipeline.kafka.fetcher import java_string_hash
+from isr_pipeline.kafka.quota import Lag
 from isr_pipeline.kafka.rows import LINE, Array
 from isr_pipeline.scenarios.faults import us
 from isr_pipeline.simulation.shortcuts.motions import motions_of
@@ -151,6 +152,7 @@ class Template:
             thread_count=own,
             log_dirs_working=self.entities.log_dirs,
             disks=self._at("disks", numbers * LOG_DIRS_MAX),
+            quotas=self._at("quotas", 2 * numbers),
             reports=self._at("reports", numbers * len(brokers)),
             tick_slot=self._slots(Slot.TICK, brokers.places),
             session_slot=self._slots(Slot.SESSION, brokers.places),
@@ -161,6 +163,9 @@ class Template:
             surge_slot=self._slots(Slot.SURGE, brokers.places),
         )
         table_of(self.w, "disks").begin()
+        quotas = table_of(self.w, "quotas")
+        numbers = np.arange(len(quotas))
+        quotas.begin(samples=self._at("quota_samples", numbers * self.shape.samples_of_quota))
         handlers, senders = table_of(self.w, "handlers"), table_of(self.w, "senders")
         handlers.begin(
             broker=np.repeat(brokers.places, io), slot=self._slots(Slot.HANDLER, handlers.places)
@@ -258,6 +263,7 @@ class Template:
             follower=self._at("replicas", follower),
             leader=self._at("replicas", leader),
             record=self._at("followers", record),
+            lag=np.where(entities.behind[follower] < 0, Lag.NONE, Lag.UNKNOWN),
         )
         place = np.arange(len(fetched)) - first[owner]
         table_of(self.w, "fetching").put(

@@ -9,12 +9,20 @@ import pytest
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.conformance import load
+from isr_pipeline.scenarios.hardware import Hardware
+from isr_pipeline.scenarios.model import parse_scenario
 
 
 @pytest.fixture(scope="module")
-def found() -> list[load.Followed]:
-    """Every follower of every repetition."""
+def compared() -> load.Compared:
+    """Every repetition."""
     return load.compare()
+
+
+@pytest.fixture(scope="module")
+def found(compared: load.Compared) -> list[load.Followed]:
+    """Every follower of every repetition."""
+    return [*compared.followed]
 
 
 class TestBars:
@@ -29,6 +37,51 @@ class TestBars:
         """Nine of ten at least."""
         stayed = [one for one in found if one.observed.left_ms is None]
         assert sum(one.agrees for one in stayed) >= 0.9 * len(stayed) > 30
+
+
+class TestReturns:
+    """A broker that returns to what it has missed takes as long as real ones took."""
+
+    def test_over_a_thin_link(self, compared: load.Compared) -> None:
+        """Fetches of 64 KiB over 20 ms, and leaders whose NICs carry six megabytes a second."""
+        thin = [
+            one
+            for one in compared.caught_up
+            if "64k" in one.recording.case
+            or one.recording.scenario.cluster.broker_hardware.get(1, Hardware()).nic_bytes_per_s
+        ]
+        assert [one.agrees for one in thin] == [True] * 3
+
+    def test_under_a_quota(self, compared: load.Compared) -> None:
+        """The leaders' four megabytes a second, or the follower's six."""
+        throttled = [one for one in compared.caught_up if "E6" in one.recording.case]
+        assert [one.agrees for one in throttled] == [True] * 2
+
+    @pytest.mark.parametrize(
+        ("isrs", "caught_up_ms"),
+        [
+            ([[1, 2, 3], [1, 2, 3]], None),
+            ([[1, 2], [1, 2], [1, 2, 3]], 1),
+            ([[1, 2, 3], [1, 2], [1, 2], [1, 2, 3], [1, 3]], 2),
+        ],
+    )
+    def test_the_last_join_counts(self, isrs: list[list[int]], caught_up_ms: int | None) -> None:
+        """Not what came before the return, nor what another follower does."""
+        events = [
+            {"kind": "isr_expand", "topic": "t", "partition": 0, "isr": isr, "t_ms": at}
+            for at, isr in enumerate(isrs, 1)
+        ]
+        scenario = parse_scenario(
+            {
+                "scenario_id": "one",
+                "horizon_ms": 10_000,
+                "cluster": {"release": "3.7-3.9", "controller": "kraft", "brokers": [1, 2, 3]},
+                "topics": [{"name": "t", "assignment": {0: [1, 2, 3]}, "produce": []}],
+            },
+            "one",
+        )
+        since = 3 if caught_up_ms is None else 2
+        assert load.catch_up_ms(events, scenario, 3, since) == caught_up_ms
 
 
 class TestAbsences:

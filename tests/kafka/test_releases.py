@@ -16,6 +16,7 @@ ONLY_IN = {
     "kraft_shrink_bumps": {"2.7-3.2"},
     "check_from_imbalance": {"2.7-3.2", "3.3-3.6", "3.7-3.9"},
     "fenced_get_sessions": {"4.0"},
+    "idle_lag_known": set(NAMES) - {"2.7-3.2"},
     "answer_raises_hw": set(NAMES) - {"2.7-3.2"},
     "double_backoff": {"0.9-0.10.1", "4485-doc", "0.10.2-2.0", "2.1-2.6", "2.7-3.2"},
 }

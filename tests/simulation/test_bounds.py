@@ -39,7 +39,7 @@ ONE_EACH = {
     *("brokers", "partitions", "replicas", "followers", "threads", "fetched", "entries"),
     *("streams", "handlers", "senders", "faults", "touched", "links", "reports", "entities"),
     *("slots", "fetching", "threads_by_broker", "hosted", "rack_distances"),
-    *("disk_faults", "change"),
+    *("disk_faults", "change", "quotas"),
 }
 """Tables with a place for each of what stands in the scenario: there is never more."""
 

@@ -644,10 +644,13 @@ REPEATS = frozenset(
         "Broker.fetch_max_bytes", "Broker.fetch_response_max_bytes", "Broker.queued_max",
         "World.min_insync_replicas", "World.unclean_leader_election", "FLAP_WINDOW_US",
         "World.imbalance_percentage", "READERS_WAIT_US", "Broker.shutdown_tries",
+        "Broker.quota_window_num", "Broker.quota_window_us", "Broker.leader_throttled_rate",
+        "Broker.follower_throttled_rate",
     }
 )  # fmt: skip
 """Thresholds compared only with what every cycle repeats: sizes of a request, sets, how long ago a
-member left that comes back in the same cycle, or a high watermark moved that moves in it."""
+member left that comes back in the same cycle, or a high watermark moved that moves in it; samples
+of a quota, whose ends are an `Until` and whose time over the limit, `Quota.exceeded_us`, stands."""
 
 NO_RULE = frozenset(
     {

@@ -118,6 +118,8 @@ ROWS: Final[dict[str, Callable[[World], int]]] = {
     "handlers": lambda world: world.handler_count,
     "senders": lambda world: world.sender_count,
     "disks": lambda world: world.broker_count * LOG_DIRS_MAX,
+    "quotas": lambda world: 2 * world.broker_count,
+    "quota_samples": lambda world: 2 * world.broker_count * world.samples_of_quota,
     "faults": lambda world: world.fault_count,
     "touched": lambda world: world.fault_count * world.partition_count,
     "links": lambda world: (world.broker_count + 1) ** 2,

@@ -222,6 +222,7 @@ class Depends(IntEnum):
     NOBODY = 32  # nobody in the ISR could be elected
     SESSION = 64  # a broker was not heard, so that its session ran
     COOLDOWN = 128  # a partition wanted to resign once more
+    QUOTA = 256  # a throttled replica that is not in sync
 
 
 class Touch(IntEnum):

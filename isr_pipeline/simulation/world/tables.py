@@ -20,6 +20,7 @@ from typing import Annotated, Final
 
 from isr_pipeline.kafka.election import Change, Registration
 from isr_pipeline.kafka.fetcher import Error
+from isr_pipeline.kafka.quota import Lag, Quota, QuotaSample, Throttled
 from isr_pipeline.kafka.record import Follower, Leader
 from isr_pipeline.kafka.recovery import Lost
 from isr_pipeline.kafka.releases import Rules
@@ -105,6 +106,7 @@ class World(Row, lines=True, header=True):
     replicas_max: Fixed  # largest replication factor
     handler_count: Fixed  # request handlers of all brokers
     sender_count: Fixed  # network threads of all brokers
+    samples_of_quota: Fixed  # samples that each quota has room for
     request_count: Fixed
     fetched_count: Fixed  # fetched partitions of all threads
     latency_buckets: Fixed  # of each histogram of latencies
@@ -123,6 +125,8 @@ class World(Row, lines=True, header=True):
     handlers: Ref[Handler]
     senders: Ref[Sender]
     disks: Ref[Disk]
+    quotas: Ref[Quota]  # two a broker
+    quota_samples: Ref[QuotaSample]  # of all
     faults: Ref[Fault]
     touched: Span  # faults x partitions: 1 where the fault touches the partition
     links: Ref[Link]  # (brokers + 1) x (brokers + 1)
@@ -148,6 +152,7 @@ class World(Row, lines=True, header=True):
     change: Ref[Change]  # ctl: the one that it works out; a row keeps no array of its own alive
     # enc: the world is larger than a core's caches: what comes next is fetched ahead
     fetches_ahead: Flag
+    has_nics: Flag  # enc: some broker's NIC has a speed
     events_max: Fixed
     sample_period_us: Fixed  # of the trace's samples, 0 = none
     samples_max: Fixed
@@ -340,6 +345,14 @@ class Broker(Row, lines=True):
     # flt: its return, or the last join since; -1: all its replicas are in the ISR
     returned_at: Time = initial(-1)
     hangs_until: Until  # flt: its heartbeat waits for a dead controller's answer; 0: none does
+    nic_bytes_per_s: Fixed  # each direction; 0: no limit
+    sends_until: Until  # its NIC
+    receives_until: Until
+    quotas: Ref[Quota]  # of what it sends to followers, and of what it fetches
+    quota_window_num: Annotated[Fixed, "replication.quota.window.num"]
+    quota_window_us: Annotated[Fixed, "replication.quota.window.size.seconds"]
+    leader_throttled_rate: Annotated[Fixed, "leader.replication.throttled.rate"]
+    follower_throttled_rate: Annotated[Fixed, "follower.replication.throttled.rate"]
 
 
 class Partition(Registration, lines=True):
@@ -481,6 +494,8 @@ class Fetched(Row):
     # fol: in the last answer, -1 if the next one counts anyway
     answered_high_watermark: Offset = initial(-1)
     next_turn: Cell  # fol: the place that a fetch names after it, where its thread takes turns
+    throttled: Bits[Throttled]  # enc
+    lag: State[Lag]  # fol: of a throttled replica
 
 
 class Request(Row, lines=True):
