@@ -67,7 +67,7 @@ def by_load() -> str:
     """Followers over disks of known speed, and brokers that returned."""
     found = load.compare()
     together = _table(load.FIGURES, load.figures(found.followed))
-    each = _table(load.HEADS, load.by_experiment(found.followed))
+    each = _table(load.HEADS, load.by_experiment(found))
     return f"{together}\n{each}\n{_table(load.RETURNS, load.by_return(found.caught_up))}"
 
 

@@ -71,7 +71,7 @@ def _tables_of_load(found: load.Compared) -> list[Table]:
     """Who leaves by load, by experiment and all together; how long who returned took."""
     tables = []
     for heads, rows in (
-        (load.HEADS, load.by_experiment(found.followed)),
+        (load.HEADS, load.by_experiment(found)),
         (load.FIGURES, load.figures(found.followed)),
         (load.RETURNS, load.by_return(found.caught_up)),
     ):
@@ -149,7 +149,7 @@ def conform(
     told = report.as_json() | {"measures": list(map(asdict, found))}
     if loaded:
         told |= {
-            "load": _named(load.HEADS, load.by_experiment(loaded.followed)),
+            "load": _named(load.HEADS, load.by_experiment(loaded)),
             "returns": _named(load.RETURNS, load.by_return(loaded.caught_up)),
         }
     text = json.dumps(told, indent=1)

@@ -7,6 +7,8 @@ moment at which the disk's limit was taken away.
 Or a broker returns at 10 s to what it has missed. The recordings' crashes begin up to a second
 before their first moment; here each begins with it, and `behind` says what was missed before that.
 Compared is how long that broker takes to its last join, and whether others leave meanwhile.
+
+The phase of a leader's isr-expiration tick is that of its first that shrank.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ BEGIN_MS = 10_000
 
 LEFT_WITHIN_MS, BACK_WITHIN_MS, WITHIN = 1_000, 2_000, 0.2
 CAUGHT_UP_WITHIN = 0.3
+TIMED = ("E1", "E3", "E4", "E8")
+"""Experiments whose times are compared: chance decides which of a replay's threads serves whom."""
 
 Follower = tuple[str, int, int]
 """Topic, partition, broker."""
@@ -66,6 +70,11 @@ class LoadRecording:
     observed: tuple[dict[str, Any], ...]
 
     @property
+    def is_timed(self) -> bool:
+        """Whether its times are compared."""
+        return self.case.startswith(TIMED)
+
+    @property
     def returned(self) -> tuple[int, float] | None:
         """The broker that comes back, and when; None if none does."""
         for fault in self.scenario.faults:
@@ -84,12 +93,17 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """One follower of one repetition: what was seen, and what is simulated."""
+    """One follower of one repetition: what was seen, and what is simulated.
+
+    Attributes:
+        crashed: it is on the broker that crashed: only its return is compared.
+    """
 
     recording: LoadRecording
     follower: Follower
     observed: Absence
     simulated: Absence
+    crashed: bool = False
 
     @property
     def agrees(self) -> bool:
@@ -148,6 +162,8 @@ class Compared:
 
     followed: tuple[Followed, ...]
     caught_up: tuple[CatchUp, ...]
+    changes: tuple[tuple[LoadRecording, int, int], ...]
+    """ISR changes from the load's begin on: seen, and simulated."""
 
 
 def compare() -> Compared:
@@ -156,6 +172,7 @@ def compare() -> Compared:
     return Compared(
         tuple(one for each in every for one in each.followed),
         tuple(one for each in every for one in each.caught_up),
+        tuple(one for each in every for one in each.changes),
     )
 
 
@@ -173,13 +190,30 @@ def _compared(recording: LoadRecording) -> Compared:
         for follower in _followers(recording.scenario)
         if returned is None or follower[2] != returned[0]
     )
+    changes = ((recording, _changes(recording.observed), _changes(simulated)),)
     if returned is None:
-        return Compared(followed, ())
-    seen, mine = (
-        catch_up_ms(events, recording.scenario, *returned)
-        for events in (recording.observed, simulated)
+        return Compared(followed, (), changes)
+    both = (recording.observed, simulated)
+    seen, mine = (catch_up_ms(events, recording.scenario, *returned) for events in both)
+    joined, simulated_joins = (_joins(events, *returned) for events in both)
+    own = tuple(
+        Followed(
+            recording,
+            follower,
+            Absence(returned[1], joined.get(follower[:2])),
+            Absence(returned[1], simulated_joins.get(follower[:2])),
+            crashed=True,
+        )
+        for follower in _followers(recording.scenario)
+        if follower[2] == returned[0]
     )
-    return Compared(followed, (CatchUp(recording, seen, mine),))
+    return Compared((*followed, *own), (CatchUp(recording, seen, mine),), changes)
+
+
+def _changes(events: Iterable[dict[str, Any]]) -> int:
+    """How often an ISR changed from the load's begin on."""
+    kinds = ("isr_shrink", "isr_expand")
+    return sum(one["kind"] in kinds and one["t_ms"] >= BEGIN_MS for one in events)
 
 
 def catch_up_ms(
@@ -193,6 +227,15 @@ def catch_up_ms(
         broker: that was out of every ISR.
         since_ms: when it returned.
     """
+    joined = _joins(events, broker, since_ms)
+    missed = [follower for follower in _followers(scenario) if follower[2] == broker]
+    return max(joined.values()) - since_ms if len(joined) == len(missed) else None
+
+
+def _joins(
+    events: Iterable[dict[str, Any]], broker: int, since_ms: float
+) -> dict[tuple[str, int], float]:
+    """Partition -> when a broker that returned joined its ISR and did not leave again."""
     joined: dict[tuple[str, int], float] = {}
     for one in events:
         if one["kind"] not in ("isr_shrink", "isr_expand") or one["t_ms"] < since_ms:
@@ -201,8 +244,7 @@ def catch_up_ms(
             joined.setdefault((one["topic"], one["partition"]), one["t_ms"])
         else:
             joined.pop((one["topic"], one["partition"]), None)
-    missed = [follower for follower in _followers(scenario) if follower[2] == broker]
-    return max(joined.values()) - since_ms if len(joined) == len(missed) else None
+    return joined
 
 
 def _followers(scenario: Scenario) -> Iterable[Follower]:
@@ -233,21 +275,32 @@ def absence(events: Iterable[dict[str, Any]], follower: Follower) -> Absence:
     return Absence(left, back)
 
 
-HEADS = ("experiment", "release", "left", "stayed", "left and back in time")
+HEADS = (
+    "experiment", "release", "left", "stayed", "left and back in time", "ISR changes seen",
+    "simulated",
+)  # fmt: skip
 FIGURES = ("followers", "bar", "simulated", "a guess that all leave", "that all stay")
 
 
-def by_experiment(found: Sequence[Followed]) -> list[tuple[str, ...]]:
+def by_experiment(found: Compared) -> list[tuple[str, ...]]:
     """Of each experiment and release how many followers do as was seen, in the columns of `HEADS`.
 
-    Those that left and those that stayed are counted apart: a constant guess passes one alone.
+    Those that left and those that stayed are counted apart: a constant guess passes one alone. ISR
+    changes are those of each repetition.
     """
     groups: dict[tuple[str, str], list[Followed]] = {}
-    for one in found:
+    for one in found.followed:
         groups.setdefault((one.recording.case, one.recording.release), []).append(one)
-    return [
-        (*named, *(_share(*counts) for counts in _counts(group))) for named, group in groups.items()
-    ]
+    rows = []
+    for named, group in groups.items():
+        changes = [
+            both
+            for recording, *both in found.changes
+            if (recording.case, recording.release) == named
+        ]
+        seen, mine = (", ".join(map(str, column)) for column in zip(*changes, strict=True))
+        rows.append((*named, *(_share(*counts) for counts in _counts(group)), seen, mine))
+    return rows
 
 
 def figures(found: Sequence[Followed]) -> list[tuple[str, ...]]:
@@ -285,13 +338,14 @@ def _seconds(time_ms: float | None) -> str:
 def _counts(found: Iterable[Followed]) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
     """How many do as was seen, of how many: that left, that stayed, and in time of the first."""
     every = list(found)
-    left = [one for one in every if one.observed.left_ms is not None]
+    left = [one for one in every if one.observed.left_ms is not None and not one.crashed]
     stayed = [one for one in every if one.observed.left_ms is None]
     both = [one for one in left if one.agrees]
+    timed = [one for one in every if one.recording.is_timed and (one.crashed or one in both)]
     return (
         (len(both), len(left)),
         (sum(one.agrees for one in stayed), len(stayed)),
-        (sum(one.in_time for one in both), len(both)),
+        (sum(one.in_time for one in timed), len(timed)),
     )
 
 
