@@ -521,7 +521,8 @@ def note_answered(
     end = stream.batch_number - _batches_of(stream, behind)
     for k in range(end - _batches_of(stream, records), end):
         came = _came_at(stream, k)
-        if world.warmup <= came < world.now:
+        is_new = came == world.now and answer == Delivery.OPEN  # it comes as the run ends
+        if came >= world.warmup and not is_new:
             waited = min(world.now - came, stream.delivery_timeout_us)
             note_produce_latency(world, stream, waited)
             if answer == Delivery.GIVEN_UP or waited == stream.delivery_timeout_us:

@@ -51,6 +51,7 @@ from isr_pipeline.simulation.world.states import (
 )
 from isr_pipeline.simulation.world.tables import (
     INF,
+    LOG_DIRS_MAX,
     REQUESTS_PER_THREAD,
     SLOT_BITS,
     Broker,
@@ -78,6 +79,8 @@ _LEO0 = 7  # and on: what it has known each follower to have, since it leads in 
 _NOW = 0
 _LOST = 1
 _UNCLEAN = 2
+_READ_UNTIL = 3  # of all disks, summed
+_CACHED = 4  # bytes that have entered all page caches
 
 
 def remembered(w: Array) -> Array:
@@ -672,6 +675,54 @@ def _changes_counted(world: World, rules: Rules, seen: Array, broker: Broker) ->
     return queued == broker.alter_queued
 
 
+# ------------------------------------------------------------------ disks
+
+
+@compiled
+def _reads_until(world: World) -> int:
+    """When the reads of each disk end, summed: each only moves on."""
+    total = 0
+    for k in range(world.broker_count):
+        for log_dir in range(LOG_DIRS_MAX):
+            total += world.brokers[k].disks[log_dir].read_until
+    return total
+
+
+@compiled
+def _cached_bytes(world: World) -> int:
+    """Bytes that have entered the page caches, summed."""
+    total = 0
+    for k in range(world.broker_count):
+        total += world.brokers[k].clock
+    return total
+
+
+@compiled
+def _largest_write(world: World, broker: Broker) -> int:
+    """No append to a log of ``broker`` is larger."""
+    largest = broker.fetch_max_bytes
+    for i in range(world.stream_count):
+        stream = world.streams[i]
+        largest = max(largest, stream.request_records_max * stream.record_bytes)
+    return largest
+
+
+@compiled
+def _disks(world: World, rules: Rules, seen: Array, _: World) -> bool:
+    """Dirty bytes stay within their bound; no disk reads backwards, no cache forgets its clock."""
+    last = world.replica_count
+    for k in range(world.broker_count):
+        broker = world.brokers[k]
+        writers = 1 + broker.io_threads + broker.thread_count
+        room = writers * _largest_write(world, broker)
+        for log_dir in range(LOG_DIRS_MAX):
+            disk = broker.disks[log_dir]
+            if not 0 <= disk.dirty <= min(disk.entered, disk.dirty_bytes_max + room):
+                return False
+    read = _reads_until(world) >= seen[last, _READ_UNTIL]
+    return bool(read and _cached_bytes(world) >= seen[last, _CACHED])
+
+
 # ------------------------------------------------------------------ all of them
 
 
@@ -738,6 +789,7 @@ OF_THE_WORLD = (
     (21, "an entity at work has a next event", _at_work),
     (24, "a validated fetch would pass every check", _validated),
     (26, "a producer's record is acknowledged, waits, or is given up", _records_found),
+    (27, "dirty bytes are within their bound, and no disk reads backwards", _disks),
 )
 """Of the world as a whole."""
 
@@ -787,6 +839,8 @@ def _remember(world: World, seen: Array) -> None:
     seen[last, _NOW] = world.now
     seen[last, _LOST] = world.lost_records
     seen[last, _UNCLEAN] = world.unclean_elections
+    seen[last, _READ_UNTIL] = _reads_until(world)
+    seen[last, _CACHED] = _cached_bytes(world)
     for i in range(world.partition_count):
         partition = world.partitions[i]
         first = number_of(partition.replicas, world.replicas)

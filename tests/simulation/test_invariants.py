@@ -207,6 +207,7 @@ DAMAGES: dict[int, Callable[[World], None]] = {
     23: _set(first_broker, "alter_queued", 1),
     24: _validated_against_its_state,
     25: _set(first_partition, "eligible", 0b011),
+    27: _set(lambda world: first_broker(world).disks, "dirty", 1),
 }
 
 

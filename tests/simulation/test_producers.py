@@ -91,6 +91,22 @@ class TestRetries:
         once = {**ONE, "retries": 0}
         assert records(10_060, FOLLOWER_DEAD, config=MIN_2, produce=once) == Records(0, 0, 0, 0, 1)
 
+    def test_what_is_refused_at_once_counts(self) -> None:
+        """Without a network a dead leader's host refuses in the instant in which a batch comes."""
+        once = {**ACKS_ALL, "retries": 0}
+        dead = fault("crash", 10_000, broker=1)
+        here, near = (
+            world(
+                dead,
+                produce=(once,),
+                replicas=(1,),
+                service={"network_rtt_ms": rtt_ms},
+                horizon_ms=20_000,
+            ).outcome["record_errors"]
+            for rtt_ms in (0, 0.01)
+        )
+        assert here == near > 10
+
     def test_a_whole_backlog_is_sent_after_the_return(self) -> None:
         """All that came while produce was refused, in as many requests as it takes."""
         late = {**ACKS_ALL, "start_ms": 10_000}
