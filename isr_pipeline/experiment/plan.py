@@ -194,7 +194,11 @@ class Plan(Strict):
         raw = parse_mapping(todays_names(content), where, json_only=True)
         if format_of(raw) != FORMAT:
             raise InputError(where, "format", format_of(raw), f"{FORMAT}; run the night again")
-        return validated(cls, raw, where)
+        try:
+            return validated(cls, raw, where)
+        except InputError as error:
+            allowed = f"{error.allowed}; run the night again"
+            raise InputError(where, error.field, error.given, allowed) from None
 
 
 def make_plan(

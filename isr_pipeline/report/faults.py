@@ -43,11 +43,11 @@ def _what(fault: FaultBase) -> str:
         case kinds.ControlledRestart():
             back = seconds(fault.downtime_ms)
             return f"broker {fault.broker} begins a controlled restart and is back {back} later"
-        case kinds.ReadStall(stage="send") | kinds.SlowRead(stage="send"):
-            sends = f"{_pace(fault)} sends of {_of(fault.partitions)}"
+        case kinds.ReadStall(stage="send"):
+            sends = f"stalls in sends of {_of(fault.partitions)}"
             return f"broker {fault.broker} {sends}; its network thread serves nobody else"
-        case kinds.ReadStall() | kinds.SlowRead():
-            return f"broker {fault.broker} {_pace(fault)} log reads of {_of(fault.partitions)}"
+        case kinds.ReadStall():
+            return f"broker {fault.broker} stalls in log reads of {_of(fault.partitions)}"
         case kinds.SlowAppend():
             whose = "broker" if fault.role == "both" else fault.role
             took = f"takes {fault.append_ms:g} ms: {_of(fault.partitions)}"
@@ -122,13 +122,6 @@ def _crash(fault: kinds.Crash) -> str:
     if fault.restart_after_ms is None:
         return f"{what} and does not return"
     return f"{what} and is started again {seconds(fault.restart_after_ms)} later"
-
-
-def _pace(fault: kinds.ReadStall | kinds.SlowRead) -> str:
-    """What becomes of the reads, or sends, of a broker."""
-    if isinstance(fault, kinds.SlowRead):
-        return f"takes {fault.read_ms:g} ms for"
-    return "stalls in"
 
 
 def _of(partitions: str | Sequence[str]) -> str:

@@ -7,9 +7,10 @@ must end by the horizon; of the others only the beginning must lie within it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from isr_pipeline.base.files.checks import BOOLEAN, Bad, Check, list_of, number, one_of, text, whole
 from isr_pipeline.base.files.models import Strict
@@ -195,16 +196,6 @@ class ReadStall(Window):
     stage: Stage = "handler"
     partitions: TopicPartitions = "all"
     reads: Reads = ("all",)
-
-
-class SlowRead(Window):
-    """Every read in the window takes ``read_ms``."""
-
-    kind: Literal["slow_read"]
-    broker: Broker
-    read_ms: Ms
-    stage: Stage = "handler"
-    partitions: TopicPartitions = "all"
 
 
 class SlowAppend(Window):
@@ -572,9 +563,24 @@ class Bootstrap(FaultBase):
     records: Count
 
 
+FORMER: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "slow_read": "slow_disk with read_factor (a disk whose speed hardware says), "
+        "cold_reader (a replay), read_stall (a read that hangs)"
+    }
+)
+"""Former kind (to 0.2.0) -> what to write instead."""
+
+
+def _of_today(fault: object) -> object:
+    kind = fault.get("kind") if isinstance(fault, Mapping) else None
+    if isinstance(kind, str) and kind in FORMER:
+        raise Bad(FORMER[kind], ("kind",), kind)
+    return fault
+
+
 Fault = Annotated[
     ReadStall
-    | SlowRead
     | SlowAppend
     | SlowDisk
     | ColdReader
@@ -594,6 +600,7 @@ Fault = Annotated[
     | PreferredElection
     | Bootstrap,
     Field(discriminator="kind"),
+    BeforeValidator(Check("a fault", _of_today)),
 ]
 
 KINDS: tuple[str, ...] = tuple(

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.files.checks import (
@@ -977,5 +977,14 @@ def canonical_json(scenario: Scenario) -> str:
 
 
 def scenario_from_json(line: str) -> Scenario:
-    """Read a line of :func:`canonical_json` back, trusting what it says about other fields."""
-    return _with_dependent_defaults(Scenario.model_validate_json(todays_names(line)))
+    """Read a line of :func:`canonical_json` back, trusting what it says about other fields.
+
+    Raises:
+        InputError: an older release drew it, with what there is no more.
+    """
+    named = todays_names(line)
+    try:
+        scenario = Scenario.model_validate_json(named)
+    except ValidationError:
+        scenario = validated(Scenario, json.loads(named), "a drawn scenario")
+    return _with_dependent_defaults(scenario)

@@ -8,13 +8,15 @@ horizon, so that what they set off can be seen; a window that would pass the hor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from isr_pipeline.base.files.checks import BOOLEAN, Check, number, one_of
+from isr_pipeline.base.files.words import close_or_all
 from isr_pipeline.scenarios.faults import APPEND_ROLES, CONNECTIONS, COUNT, MS, POSITIVE, RATE, US
 from isr_pipeline.scenarios.model import Scenario
 
@@ -141,6 +143,17 @@ class Pattern:
 PATTERNS: dict[str, Pattern] = {}
 """Every pattern by its name."""
 
+FORMER: Final[Mapping[str, str]] = MappingProxyType({"slow_read": "read_stall"})
+"""Former pattern (to 0.2.0) -> the one to write instead."""
+
+
+def instead(name: str, names: Iterable[str]) -> str:
+    """What may stand where an unknown pattern does, or an unknown parameter of one."""
+    pattern, dot, _ = name.partition(".")
+    if pattern not in FORMER:
+        return close_or_all(name, names)
+    return f"no parameter of {pattern}, which is gone" if dot else FORMER[pattern]
+
 
 def _pattern(
     *parameters: str, kinds: tuple[str, ...] = ()
@@ -180,22 +193,6 @@ def read_stall(draw: Draw) -> Faults:
     if fault["stage"] == "handler":
         fault["reads"] = draw.number("read_stall.reads")
     return [fault]
-
-
-@_pattern("duration_ms", "scope", "stage", "read_ms")
-def slow_read(draw: Draw) -> Faults:
-    """A leader's disk reads slowly."""
-    broker = draw.broker()
-    return [
-        {
-            "kind": "slow_read",
-            "broker": broker,
-            **draw.lasting(draw.start(), draw.number("slow_read.duration_ms")),
-            "read_ms": draw.number("slow_read.read_ms"),
-            "partitions": draw.scope("slow_read.scope", broker),
-            "stage": draw.number("slow_read.stage"),
-        }
-    ]
 
 
 @_pattern("duration_ms", "append_ms", "role")
@@ -539,25 +536,20 @@ def rolling_restart_over_shrunk_isr(draw: Draw) -> Faults:
     "duration_ms",
     "slow_append.append_ms",
     "slow_append.role",
-    "slow_read.read_ms",
     "client_surge.duration_ms",
     "client_surge.requests_per_s",
     "client_surge.request_us",
     "client_surge.connections",
-    kinds=("slow_append", "slow_read", "client_surge"),
+    kinds=("slow_append", "client_surge"),
 )
 def surge_on_slow_disk(draw: Draw) -> Faults:
     """Clients storm a broker whose disk is slow."""
     broker, start = draw.broker(), draw.start()
     window = draw.lasting(start, draw.number("surge_on_slow_disk.duration_ms"))
-    append_ms, read_ms = draw.number("slow_append.append_ms"), draw.number("slow_read.read_ms")
+    append_ms = draw.number("slow_append.append_ms")
     surge = _surge(draw, broker, start + int(window["duration_ms"] * draw.uniform() / 2))
-    slow = {"broker": broker, **window}
-    return [
-        {"kind": "slow_append", **slow, "append_ms": append_ms, **_role(draw)},
-        {"kind": "slow_read", **slow, "read_ms": read_ms},
-        surge,
-    ]
+    slow = {"kind": "slow_append", "broker": broker, **window}
+    return [{**slow, "append_ms": append_ms, **_role(draw)}, surge]
 
 
 def _every(draw: Draw, start: int, gap: str) -> Iterator[int]:
@@ -665,9 +657,6 @@ PARAMETERS: dict[str, Check] = {
     "read_stall.scope": _SCOPE,
     "read_stall.stage": one_of("handler", "send"),
     "read_stall.reads": one_of("direct", "completion", "all", "visits"),
-    "slow_read.scope": _SCOPE,
-    "slow_read.stage": one_of("handler", "send"),
-    "slow_read.read_ms": MS,
     "slow_append.append_ms": MS,
     "slow_append.role": one_of(*APPEND_ROLES),
     "cpu.factor": POSITIVE,

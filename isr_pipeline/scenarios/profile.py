@@ -18,7 +18,7 @@ from isr_pipeline.base.files.checks import LIST, Bad, Check, mapping_of, number,
 from isr_pipeline.base.files.models import Strict, validated
 from isr_pipeline.base.files.words import close_or_all, shown
 from isr_pipeline.scenarios.incidents import Incident, Place, in_cluster, place_of
-from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
+from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS, instead
 
 if TYPE_CHECKING:
     from isr_pipeline.scenarios.model import Scenario
@@ -58,6 +58,7 @@ PATTERN_SHARES = mapping_of(
     "a mapping of pattern to frequency",
     names={name: one.meaning for name, one in PATTERNS.items()},
     kind="pattern",
+    instead=instead,
 )
 
 
@@ -279,7 +280,7 @@ def _check_incidents(profile: FaultProfile, where: str) -> None:
                     where, at, "unknown stratum", close_or_all(stratum, profile.strata)
                 )
             if pattern not in known.patterns:
-                allowed = close_or_all(pattern, known.patterns)
+                allowed = instead(pattern, known.patterns)
                 raise InputError(where, at, "no pattern of the stratum", allowed)
             if known.population is not None:
                 raise InputError(where, at, "its stratum has a population", "a stratum without one")
@@ -302,7 +303,7 @@ def _check_parameters(
 ) -> None:
     for name, distribution in given.items():
         if name not in known:
-            allowed = close_or_all(name, known)
+            allowed = instead(name, known)
             raise InputError(where, f"{field}.{name}", "unknown parameter", allowed)
         _check_distribution(name, distribution, where, field)
 

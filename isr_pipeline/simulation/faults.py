@@ -1,7 +1,7 @@
 """Faults begin and end: what each kind does to the world at those moments.
 
-Stalls, slow reads and slow appends need nothing here: an operation looks up the windows in which it
-begins (`network.read_end`). Overlapping faults on one thing: the later end and the larger value
+Stalls and slow appends need nothing here: an operation looks up the windows in which it begins
+(`network.read_end`). Overlapping faults on one thing: the later end and the larger value
 win, factors multiply.
 """
 
@@ -620,7 +620,7 @@ def _window(world: World, rules: Rules, fault: Fault, begins: bool) -> None:
         _surge_changes(world, fault, begins)
     elif kind == FaultKind.CONTROLLER_OUTAGE:
         _outage(world, rules, fault, begins)
-    elif kind in (FaultKind.READ_STALL, FaultKind.SLOW_READ, FaultKind.SLOW_APPEND):
+    elif kind in (FaultKind.READ_STALL, FaultKind.SLOW_APPEND):
         fault.broker.faults_on += 1 if begins else -1
     elif kind == FaultKind.SLOW_DISK:
         _disk_changes(world, fault)

@@ -153,10 +153,7 @@ def read_end(
         fault = world.faults[broker.disk_faults[k]]
         if fault.at_send != stage:
             continue
-        if fault.kind == FaultKind.SLOW_READ:
-            if has_data and _touches(world, fault, partition):
-                cost = max(cost, fault.value)
-        elif fault.kind == FaultKind.READ_STALL and _touches(world, fault, partition):
+        if fault.kind == FaultKind.READ_STALL and _touches(world, fault, partition):
             reads = fault.reads
             if stage == 1:
                 meets = has_data

@@ -484,16 +484,16 @@ def _refused(plan: Plan, record: BaselineRecord) -> Iterator[str]:
 
 
 def baseline_plan(record: BaselineRecord) -> Plan | None:
-    """The plan of the accepted night; None if neither has it any more.
+    """The plan of the accepted night; None if neither has it any more, or nobody can read it.
 
     Raises:
         BaselineDamaged: it is missing, or not what was accepted.
     """
     home = Home.from_environment()
-    if "plan" in record.digests:
-        kept = _checked(record, "plan")
-        return Plan.parse(kept.decode(), "the baseline's plan.json")
     try:
+        if "plan" in record.digests:
+            kept = _checked(record, "plan")
+            return Plan.parse(kept.decode(), "the baseline's plan.json")
         return Plan.load(home.night_dir(record.experiment, record.night) / "plan.json")
     except InputError:
         return None

@@ -78,20 +78,10 @@ class Encoding:
     fills_log: bool = False
 
 
-def _stage(row: Fault, fault: Any) -> None:
-    row.at_send = 1 if fault.stage == "send" else 0
-
-
 def _read_stall(row: Fault, fault: Any, _: Entities) -> None:
-    _stage(row, fault)
+    row.at_send = 1 if fault.stage == "send" else 0
     for name in fault.reads:
         row.reads |= _READS[name]
-
-
-def _slow_read(row: Fault, fault: Any, _: Entities) -> None:
-    _stage(row, fault)
-    row.reads = _READS["all"]
-    row.value = us(fault.read_ms)
 
 
 def _slow_append(row: Fault, fault: Any, _: Entities) -> None:
@@ -205,7 +195,6 @@ def _preferred_election(row: Fault, fault: Any, entities: Entities) -> None:
 
 ENCODINGS: dict[str, Encoding] = {
     "read_stall": Encoding(FaultKind.READ_STALL, values=_read_stall, on_disk=True),
-    "slow_read": Encoding(FaultKind.SLOW_READ, values=_slow_read, on_disk=True),
     "slow_append": Encoding(FaultKind.SLOW_APPEND, Touch.APPEND, values=_slow_append, on_disk=True),
     "slow_disk": Encoding(FaultKind.SLOW_DISK, Touch.APPEND, values=_slow_disk),
     "cold_reader": Encoding(FaultKind.COLD_READER, values=_cold_reader),

@@ -48,7 +48,7 @@ class TestReference:
         kinds = {kind for row in rows for kind in row.fault_kinds.split(",") if kind}
         assert len(rows) == 200
         assert len(reference.configurations()) == 41
-        assert len(kinds) == 17
+        assert len(kinds) == 16
         assert reference.experiment().horizon_ms == 120_000
 
     def test_the_generator_still_draws_it(self) -> None:

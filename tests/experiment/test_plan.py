@@ -1,5 +1,6 @@
 """The plan of a night."""
 
+import json
 import re
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isr_pipeline.base.compiling import KERNEL_ROOMS
+from isr_pipeline.base.errors import InputError
 from isr_pipeline.experiment.plan import (
     Plan,
     _filled,
@@ -18,6 +20,7 @@ from isr_pipeline.experiment.plan import (
 )
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.panels import panel_digest
+from tests.approved import Approved
 from tests.saying import refused
 
 NIGHT = "2026-11-19"
@@ -109,6 +112,18 @@ def test_load_missing(tmp_path: Path) -> None:
     assert refused(lambda: Plan.load(tmp_path / "plan.json")) == (
         f"{tmp_path}/plan.json: no such file or directory; allowed: a plan written by this program"
     )
+
+
+def test_of_a_profile_that_cannot_be_drawn_from_any_more(
+    plan: Plan, tmp_path: Path, approved: Approved
+) -> None:
+    """An older release planned it: the line says what to do."""
+    file = Path(str(plan.save(tmp_path / "plan.json")))
+    raw = json.loads(file.read_text())
+    raw["definition"]["profile"]["strata"]["follower"]["patterns"] = {"slow_read": 1}
+    file.write_text(json.dumps(raw))
+    with approved.refusal(InputError, FOLDER=tmp_path):
+        Plan.load(file)
 
 
 def test_code_version_without_git(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,7 +138,6 @@ class TestStory:
 
 FAULTS: dict[str, dict[str, Any]] = {
     "read_stall": {"broker": 1, "duration_ms": 5_000},
-    "slow_read": {"broker": 1, "duration_ms": 5_000, "read_ms": 40},
     "slow_append": {"broker": 2, "duration_ms": 5_000, "append_ms": 40},
     "slow_disk": {"broker": 2, "duration_ms": 5_000, "write_factor": 0.25},
     "cold_reader": {"broker": 2, "duration_ms": 5_000, "connections": 8},
@@ -200,7 +199,6 @@ def test_variants_of_faults(approved: Approved) -> None:
         {**crash, "lost": "tail"},
         {**crash, "lost": "all", "restart_after_ms": 9_000},
         *({**disk("read_stall"), "stage": stage} for stage in ("handler", "send")),
-        {**disk("slow_read"), "stage": "send"},
         *({**disk("slow_append"), "role": role} for role in ("follower", "leader", "both")),
     )
     approved(line for fault in faults for line in told(fault))

@@ -15,6 +15,7 @@ from isr_pipeline.base.files.reading import parse_mapping
 from isr_pipeline.base.files.words import with_list
 from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.kafka.release_numbers import rule_set_text
+from isr_pipeline.scenarios import faults, patterns
 from isr_pipeline.scenarios.faults import KINDS
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import (
@@ -23,6 +24,8 @@ from isr_pipeline.scenarios.model import (
     scenario_from_json,
     with_settings,
 )
+from isr_pipeline.scenarios.profile import load_profile
+from tests.approved import Approved
 from tests.saying import refused
 from tests.tables import from_table, table_of
 
@@ -104,6 +107,55 @@ def test_fault(fault: str, line: str) -> None:
     raw = good()
     raw["faults"].append(parse_mapping(fault, "F"))
     assert refusal(raw) == f"F: faults[1].{line.replace('EVERY KIND', ALL_KINDS)}"
+
+
+class TestFormer:
+    """What a scenario or a fault profile of an older release names and there is no more."""
+
+    PROFILE = """
+    incidents: {disk: {per_year: 1, of: disk, scenarios: {a.pause: 1}}}
+    strata: {a: {sample: 1, patterns: {pause: 1}}}
+    parameters: {pause.duration_ms: {uniform: [1, 2]}}
+    """
+
+    def profile(self, old: str, new: str) -> None:
+        """Read the profile with another text in one place."""
+        load_profile(parse_mapping(self.PROFILE.replace(old, new, 1), "F"), "F")
+
+    def test_none_is_there(self) -> None:
+        """Nothing has a former name, and what to write instead is there."""
+        assert not {*faults.FORMER} & {*KINDS}
+        assert not {*patterns.FORMER} & {*patterns.PATTERNS}
+        assert {*patterns.FORMER.values()} <= {*patterns.PATTERNS}
+
+    def test_a_kind(self, approved: Approved) -> None:
+        """The line has the kinds that take its place."""
+        slow = {"kind": "slow_read", "broker": 1001, "start_ms": 1, "duration_ms": 1, "read_ms": 1}
+        with approved.refusal(InputError):
+            parse_scenario(good(faults=[slow]), "F")
+
+    def test_a_kind_that_was_drawn(self, approved: Approved) -> None:
+        """A panel of an older release has it."""
+        line = canonical_json(parse_scenario(good(), "F")).replace("crash", "slow_read")
+        with approved.refusal(InputError):
+            scenario_from_json(line)
+
+    def test_a_pattern(self, approved: Approved) -> None:
+        """In a stratum."""
+        with approved.refusal(InputError):
+            self.profile("patterns: {pause", "patterns: {slow_read")
+
+    def test_a_pattern_among_incidents(self, approved: Approved) -> None:
+        """As what stands for an incident."""
+        with approved.refusal(InputError):
+            self.profile("a.pause: 1", "a.pause: 1, a.slow_read: 1")
+
+    def test_a_parameter(self, approved: Approved) -> None:
+        """Nothing draws it, nor one of the like."""
+        with approved.refusal(InputError):
+            self.profile(
+                "{pause.duration_ms", "{slow_read.read_ms: {uniform: [1, 2]}, pause.duration_ms"
+            )
 
 
 @from_table

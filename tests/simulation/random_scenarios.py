@@ -177,18 +177,13 @@ class _Faults:
         ]
         return {"partitions": [self.source.of(names)]} if names else {}
 
-    def _stage(self) -> dict[str, Any]:
-        return {"stage": self.source.of(("handler", "send"))}
-
     def read_stall(self, fault: dict[str, Any]) -> dict[str, Any]:
         on = self._broker()
-        reads = {"reads": self.source.of(("all", "direct", "completion", "visits"))}
-        return {**self._window(fault), **on, **self._hosted(on["broker"]), **self._stage(), **reads}
-
-    def slow_read(self, fault: dict[str, Any]) -> dict[str, Any]:
-        on = self._broker()
-        value = {"read_ms": self.source.of((50, 0, 5, 700))}
-        return {**self._window(fault), **on, **self._hosted(on["broker"]), **self._stage(), **value}
+        what = {
+            "stage": self.source.of(("handler", "send")),
+            "reads": self.source.of(("all", "direct", "completion", "visits")),
+        }
+        return {**self._window(fault), **on, **self._hosted(on["broker"]), **what}
 
     def slow_append(self, fault: dict[str, Any]) -> dict[str, Any]:
         on = self._broker()

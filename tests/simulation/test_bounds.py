@@ -467,10 +467,10 @@ class TestLockedReads:
     def test_where_a_cycle_has_more_the_result_is_the_same(self) -> None:
         """As without jumps: a jump goes no further than to a tick then."""
         many = scenario(
-            fault("slow_read", 0, broker=1, read_ms=0.1, duration_ms=10000),
             partitions=LOCKED_MAX + 40,
             produce=[{**ACKS_1, "records_per_s": 10}],
             rules={"isr_lock": "rw_always"},
+            service={"handler_read_us": 100},
             horizon_ms=10000,
         )
         header = at_the_end(many)

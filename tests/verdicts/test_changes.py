@@ -163,6 +163,22 @@ class TestKept:
         assert plan.night == NIGHT
         assert (home_of(record) / "source.tar.xz").stat().st_size < 500_000
 
+    def test_a_plan_that_cannot_be_read_any_more(self) -> None:
+        """What else changed is told, and nobody refuses the baseline."""
+        world = World()
+        record = accepted(world)
+        kept = (home_of(record) / "plan.json").read_text().replace('"pause"', '"slow_read"')
+        (home_of(record) / "plan.json").write_text(kept)
+        digests = {**record.digests, "plan": baseline.content_digest(kept.encode())}
+        record = record.model_copy(update={"digests": digests})
+        (home_of(record) / "baseline.json").write_text(record.model_dump_json())
+        assert baseline_plan(record) is None
+        assert baseline.refused_today(record) == []
+        world.values["lag-20s"] = {LAG: 45_000}
+        judged_later(world)
+        lines = changed_lines(folder_of("synthetic", LATER), 12)
+        assert lines == [f"lag-20s: {LAG}: 12000 to 45000"]
+
     def test_without_source(self, approved: Approved) -> None:
         """A night of unknown code is accepted without; asking for it says what to do."""
         record = accepted(World())

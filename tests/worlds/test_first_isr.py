@@ -22,7 +22,8 @@ def scenario_with(topic: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Give three brokers and a partition of 100 records a second, 500 bytes each."""
     produce = [{"records_per_s": 100, "records_per_batch": 1, "record_bytes": 500}]
     topic = {"assignment": {"0": [1, 2, 3]}, "produce": produce, **topic}
-    return one_topic(topic, horizon_ms=30_000, service={"client_requests_per_s": 0}, **more)
+    service = {"client_requests_per_s": 0, **more.pop("service", {})}
+    return one_topic(topic, horizon_ms=30_000, service=service, **more)
 
 
 def events_of(topic: dict[str, Any], **more: Any) -> Result:
@@ -35,10 +36,8 @@ class TestCatchingUp:
 
     def test_it_joins_by_the_rules(self) -> None:
         """20 MB behind at 1 MB a fetch, each 100 ms of reading: after 20 fetches, no sooner."""
-        slow = {"kind": "slow_read", "broker": 1, "read_ms": 100, "start_ms": 0}
-        result = events_of(
-            {"behind": {"0": {"3": 40_000}}}, faults=[{**slow, "duration_ms": 25_000}]
-        )
+        slow = {"handler_read_us": 100_000}
+        result = events_of({"behind": {"0": {"3": 40_000}}}, service=slow)
         [expand] = [e for e in result.events if e["kind"] == "isr_expand"]
         assert 2_000 <= expand["decided_ms"] <= 2_500
         assert expand["isr"] == [1, 2, 3]

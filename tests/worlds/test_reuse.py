@@ -178,15 +178,15 @@ class TestWorth:
 
     def test_reads_that_last(self) -> None:
         """A read of 300 ms tells the limits below it apart, and no others."""
-        slow = {"kind": "slow_read", "broker": 1, "start_ms": 1000, "duration_ms": 900}
-        world = simple(faults=[{**slow, "read_ms": 300}])
+        stall = {"kind": "read_stall", "broker": 1, "start_ms": 1000, "duration_ms": 300}
+        world = simple(faults=[stall])
         limits = [{**S2, LIMIT: limit} for limit in (100, 200, 400, 5000)]
         assert simulated(world, *limits) == 3
 
     def test_a_timer_that_only_one_obeys(self) -> None:
         """A read beyond the limit: with its key off, Solution 2 notices and does nothing."""
-        slow = {"kind": "slow_read", "broker": 1, "start_ms": 1000, "duration_ms": 900}
-        world = simple(faults=[{**slow, "read_ms": 300}])
+        stall = {"kind": "read_stall", "broker": 1, "start_ms": 1000, "duration_ms": 300}
+        world = simple(faults=[stall])
         off = {**S2, "follower.fetch.pending.reads.insync.enable": False, LIMIT: 100}
         assert simulated(world, off, {**S2, LIMIT: 100}) == 2
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -194,6 +194,7 @@ def mapping_of(
     empty: bool = False,
     names: Mapping[str, str] | None = None,
     kind: str = "key",
+    instead: Callable[[str, Iterable[str]], str] = close_or_all,
 ) -> Check:
     """A mapping with names as keys.
 
@@ -203,6 +204,7 @@ def mapping_of(
         empty: whether it may be.
         names: those that there are, with what they mean; None: every name is one.
         kind: what a name is of, for the line that refuses one.
+        instead: what that line says is allowed, of the name and those that there are.
     """
 
     def read(value: Any) -> dict[str, Any]:
@@ -212,7 +214,7 @@ def mapping_of(
         for key, raw in value.items():
             name = str(key)
             if names is not None and name not in names:
-                raise Bad(close_or_all(name, names), (name,), f"unknown {kind}")
+                raise Bad(instead(name, names), (name,), f"unknown {kind}")
             try:
                 found[name] = item.read(raw)
             except Bad as bad:

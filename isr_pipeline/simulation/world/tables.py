@@ -650,7 +650,7 @@ class Fault(Row):
     at_send: Fixed  # 0 handler, 1 send
     reads: Fixed  # `Reads`
     appends: Fixed  # `Appends`
-    value: Fixed  # read_ms, append_ms (us), factor (millionths), records
+    value: Fixed  # append_ms (us), factor (millionths), records
     from_node: Fixed  # link
     to_node: Fixed
     drops: Flag  # enc
