@@ -15,8 +15,8 @@ from types import MappingProxyType
 from isr_pipeline.base.files.words import as_whole
 from isr_pipeline.kafka.known_keys import nearest
 from isr_pipeline.kafka.own_rules import RuleSetError, rule_set_of
-from isr_pipeline.kafka.quota import SAMPLES_MAX, WINDOW_S_MAX, is_list
 from isr_pipeline.kafka.releases import RuleSet
+from isr_pipeline.kafka.throttled_replicas import is_list
 
 TIME_LIMIT_US = 2**50
 """Times are int64 microseconds in the kernel; a scenario may name none of this size or larger."""
@@ -162,8 +162,8 @@ _ALL = (
     Key("leader.replication.throttled.replicas", "list", "", shared=_THROTTLED),
     Key("follower.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX),
     Key("follower.replication.throttled.replicas", "list", "", shared=_THROTTLED),
-    Key("replication.quota.window.num", "int", 11, 1, SAMPLES_MAX),
-    Key("replication.quota.window.size.seconds", "int", 1, 1, WINDOW_S_MAX, unit_us=1_000_000),
+    Key("replication.quota.window.num", "int", 11, 1, 1000),
+    Key("replication.quota.window.size.seconds", "int", 1, 1, 86_400, unit_us=1_000_000),
     Key("eligible.leader.replicas.version", "int", 1, 0, 1, earlier=_until(_BEFORE_4_1, 0),
         shared=_CONTROLLER),
     Key("follower.fetch.pending.reads.insync.enable", "bool", False, shared=_PROPOSAL),

@@ -8,7 +8,6 @@ surrounds records in an answer as well: some fifty bytes a partition.
 
 from __future__ import annotations
 
-import re
 from enum import IntEnum
 from typing import Final
 
@@ -19,12 +18,7 @@ from isr_pipeline.kafka.rows import Cell, Ref, Row, Time, Until
 RATE_MAX: Final = 1 << 36
 """A rate of so many bytes a second or more is no limit: 69 GB."""
 
-SAMPLES_MAX: Final = 1000
-WINDOW_S_MAX: Final = 86_400
-
 MILLION: Final = 1_000_000
-_LIST: Final = re.compile(r"(?:\s*\d+:\d+\s*(?:,|$))*")
-EVERYONE: Final = "*"
 
 
 class Throttled(IntEnum):
@@ -56,24 +50,6 @@ class Quota(Row):
     samples: Ref[QuotaSample]  # the newest first, so that they stand as before when all repeats
     used: Cell
     exceeded_us: Cell  # the time over which there was last too much, so that it counts as a change
-
-
-def is_list(text: str) -> bool:
-    """Whether a topic can have this list (server/config/ThrottledReplicaListValidator @ 3.9.0)."""
-    return text.strip() == EVERYONE or _LIST.fullmatch(text) is not None
-
-
-def names_replica(text: str, partition: int, broker: int) -> bool:
-    """Whether a topic's list names a partition's replica on a broker (ConfigHandler.scala @ 3.9.0).
-
-    Args:
-        text: ``*``, or ``partition:broker`` once or more, with commas between.
-        partition: number in the topic.
-        broker: its id.
-    """
-    if text.strip() == EVERYONE:
-        return True
-    return f"{partition}:{broker}" in {one.strip() for one in text.split(",")}
 
 
 def room_for(samples: int) -> int:

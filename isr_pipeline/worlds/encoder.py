@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from isr_pipeline.base.compiling import is_exact
 from isr_pipeline.kafka.election import Change, waits_for_imbalance
-from isr_pipeline.kafka.quota import Throttled, names_replica
+from isr_pipeline.kafka.quota import Throttled
 from isr_pipeline.kafka.recovery import Lost
 from isr_pipeline.kafka.rows import LINE, Array
+from isr_pipeline.kafka.throttled_replicas import names_replica
 from isr_pipeline.scenarios.faults import (
     ClientSurge,
     ColdReader,

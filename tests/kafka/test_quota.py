@@ -13,14 +13,13 @@ from isr_pipeline.kafka.quota import (
     Quota,
     QuotaSample,
     is_exceeded,
-    is_list,
     is_quota,
     lag_behind,
-    names_replica,
     record,
     room_for,
 )
 from isr_pipeline.kafka.releases import RULE_SETS, Rules, switches
+from isr_pipeline.kafka.throttled_replicas import is_list, names_replica
 
 SECOND = 1_000_000
 SAMPLES = 11
