@@ -35,7 +35,7 @@ def _flag(world: World) -> None:
 
 @rule
 def _state(world: World) -> None:
-    world.handlers.state = 15
+    world.handlers.state = 16
 
 
 @rule
@@ -107,7 +107,7 @@ def _row_before_the_first(world: World) -> None:
 
 WRONG: dict[Act, str] = {
     _flag: r"World\.budget_spent is 0 or 1: held 0, was to hold 2",
-    _state: r"Handler\.state is of HandlerState: held 0, was to hold 15",
+    _state: r"Handler\.state is of HandlerState: held 0, was to hold 16",
     _bits: r"Partition\.flags has bits of Standing: held 0, was to hold 1024",
     _mask: r"Partition\.isr has bits of replicas: held 7, was to hold 15",
     _offset: r"Replica\.high_watermark is at least 0: held 0, was to hold -1",
