@@ -20,7 +20,7 @@ from isr_pipeline.worlds.run import run
 from tests.simulation.random_scenarios import RULES, SWITCHES
 from tests.simulation.test_cycles import BUDGET, repeating
 
-WORLDS = ((238, "4.1+"), (129, "2.7-3.2"), (125, "2.1-2.6"), (518, "0.8.2"))
+WORLDS = ((238, "4.1+"), (285, "2.7-3.2"), (128, "2.1-2.6"), (518, "0.8.2"))
 """Seed -> release: worlds with elections, ISR changes, restarts, and with stretches that repeat."""
 PROPOSALS = "follower.fetch.pending.reads.insync.enable"
 OF_KEYS = {
