@@ -16,7 +16,7 @@ from airflow.providers.apache.spark.hooks import spark_submit
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.base.home import REPOSITORY, SHIPPED
 from isr_pipeline.night import stack, steps
 from isr_pipeline.night.airflow import wiring
@@ -175,7 +175,7 @@ class TestABrokenOffJob:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """When the task runs: its sizes, and the Python of the driver."""
-        variable = {"spark_conf": {"spark.executor.memory": "4g"}, "python": "/opt/isr/bin/python"}
+        variable = {"spark_conf": {"spark.executor.memory": "4g"}, "python": sys.executable}
         monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", json.dumps(variable))
         (tmp_path / "spark-submit").write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/given; exit 1')
         monkeypatch.setattr(wiring, "claimed", lambda _: contextlib.nullcontext())
@@ -183,7 +183,17 @@ class TestABrokenOffJob:
             SparkJob(task_id="job", job="simulate.py").execute({})
         given = (tmp_path / "given").read_text()
         assert "--conf spark.executor.memory=4g" in given
-        assert "--conf spark.pyspark.driver.python=/opt/isr/bin/python" in given
+        assert f"--conf spark.pyspark.driver.python={sys.executable}" in given
+
+    @pytest.mark.usefixtures("_spark")
+    def test_has_no_driver_that_only_is_called_python(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The Variable may have been edited since the night began."""
+        monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", '{"python": "/opt/enemy/bin/python"}')
+        with pytest.raises(InputError) as caught:
+            submit_job("isr-confirm", "simulate.py", [])
+        assert caught.value.field == "python"
 
     @pytest.mark.usefixtures("_spark")
     def test_of_an_acceptance(self) -> None:

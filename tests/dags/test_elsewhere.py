@@ -16,11 +16,18 @@ from airflow.sdk.exceptions import AirflowException
 
 from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.base.version import version
+from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.night import one_step, steps
 from isr_pipeline.night.airflow import wiring
 from isr_pipeline.night.airflow.connections import settings
-from isr_pipeline.night.airflow.elsewhere import check_python, step_in
+from isr_pipeline.night.airflow.elsewhere import checked, step_in
+from isr_pipeline.verdicts.record import verdict_of
+from isr_pipeline.verdicts.sentences import headline
+from tests.night.test_one_step import claimed_plan
 from tests.saying import refused
+from tests.verdicts.synthetic import home
+
+__all__ = ["home"]
 
 
 def environment(folder: Path, script: str, of: str | None = None) -> str:
@@ -68,12 +75,12 @@ class TestWhichPython:
 
     def test_of_another_version(self, tmp_path: Path) -> None:
         """Its steps may be others."""
-        line = refused(lambda: check_python(environment(tmp_path, "", of="0.1.0")))
+        line = refused(lambda: checked(environment(tmp_path, "", of="0.1.0")))
         assert "(isr-pipeline 0.1.0); allowed: " in line
 
     def test_our_own(self) -> None:
         """An environment that pip or uv made is found to have it."""
-        check_python(sys.executable)
+        assert checked(sys.executable) == sys.executable
 
 
 class TestAStepElsewhere:
@@ -128,6 +135,13 @@ class TestAStepElsewhere:
         while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
             assert time.monotonic() < until
             time.sleep(0.05)
+
+    @pytest.mark.slow
+    def test_in_earnest(self, home: Path) -> None:
+        """A whole Python of its own judges a night that this process has claimed."""
+        plan = claimed_plan(home)
+        said = step_in(sys.executable, "judge", plan)
+        assert said == headline(verdict_of(Plan.load(plan)))
 
 
 class TestTheTasks:

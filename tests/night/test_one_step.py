@@ -36,13 +36,18 @@ def claim(owner: str = RUN) -> None:
     )  # fmt: skip
 
 
-@pytest.fixture
-def plan(home: Path) -> str:
+def claimed_plan(home: Path) -> str:
     """File of the plan of a run that has claimed its night, whose tables are there."""
     made = World(experiment="smoke").write(NIGHT)
     claim()
     own = made.model_copy(update={"run": RUN, "code_version": code_version()})
     return str(own.save(home / "plan.json"))
+
+
+@pytest.fixture
+def plan(home: Path) -> str:
+    """The same."""
+    return claimed_plan(home)
 
 
 class TestAStep:

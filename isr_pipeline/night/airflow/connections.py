@@ -245,25 +245,25 @@ def settings() -> Settings:
 def at_parsing() -> Settings:
     """Read the Variable where a file of DAGs is read: for what these are made of.
 
-    No Connection is asked for. Of the environment only what says which experiments there are is
-    set; all else is for tasks, each of which reads the Variable when it begins.
+    Places are set as environment variables, for they say which experiments there are. No Connection
+    is asked for: that is for tasks, each of which reads the Variable when it begins.
     """
     chosen = settings()
-    _set_variables(chosen, "home", "config")
+    _set_places(chosen)
     return chosen
 
 
 def into_environment(chosen: Settings) -> None:
     """Set environment variables of this process, and of what it starts, that are not yet set."""
-    _set_variables(chosen, *ENVIRONMENT)
+    _set_places(chosen)
     if chosen.mlflow_connection and not os.environ.get("MLFLOW_TRACKING_URI"):
         os.environ.update(_mlflow(chosen.mlflow_connection))
 
 
-def _set_variables(chosen: Settings, *names: str) -> None:
-    for name in names:
+def _set_places(chosen: Settings) -> None:
+    for name, variable in ENVIRONMENT.items():
         if getattr(chosen, name):
-            os.environ.setdefault(ENVIRONMENT[name], getattr(chosen, name))
+            os.environ.setdefault(variable, getattr(chosen, name))
 
 
 def spark_connection(conn_id: str) -> SparkConnection:

@@ -27,8 +27,8 @@ REFUSALS = frozenset(error.exit_status for error in USER_ERRORS)
 """Exit statuses after which another try would end alike."""
 
 
-def check_python(python: str) -> None:
-    """Refuse a Python that cannot do this package's steps, without running it.
+def checked(python: str) -> str:
+    """Give back a Python that can do this package's steps; it is not run to find that out.
 
     Raises:
         InputError: it is no program, or its environment has no such package.
@@ -38,7 +38,7 @@ def check_python(python: str) -> None:
     found = metadata.distributions(name=PACKAGE, path=[str(place) for place in places])
     versions = {one.version for one in found}
     if here in versions and file.is_file() and os.access(file, os.X_OK):
-        return
+        return python
     has = f"{PACKAGE} {', '.join(sorted(versions))}" if versions else f"without {PACKAGE}"
     allowed = f"a Python of an environment with {PACKAGE} {here}, on every worker of Airflow"
     where = f"Airflow Variable {VARIABLE}"
@@ -61,8 +61,7 @@ def step_in(python: str, name: str, plan: str) -> str:
         Refused: the step was refused; its line.
         AirflowException: it broke off, and may be tried again.
     """
-    check_python(python)
-    command = [python, "-P", "-u", "-m", "isr_pipeline.cli", "night", "step", name]
+    command = [checked(python), "-P", "-u", "-m", "isr_pipeline.cli", "night", "step", name]
     # Those of Airflow's Python would have the other one import Airflow's libraries.
     own = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     last = ""

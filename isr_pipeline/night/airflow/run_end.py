@@ -28,12 +28,7 @@ from isr_pipeline.night.airflow.airflow_rest import (
     Silent,
     admin_password,
 )
-from isr_pipeline.night.airflow.connections import (
-    VARIABLE,
-    address_of,
-    into_environment,
-    settings,
-)
+from isr_pipeline.night.airflow.connections import VARIABLE, address_of, settings
 from isr_pipeline.night.airflow.notifiers import notifiers
 from isr_pipeline.night.airflow.wiring import (
     GATE_MAY_SKIP,
@@ -165,7 +160,6 @@ def free_night(context: Context) -> None:
     from isr_pipeline.night.life import interrupt_run  # noqa: PLC0415 - reads Arrow
 
     with contextlib.suppress(OSError, *USER_ERRORS):
-        into_environment(settings())
         interrupt_run(experiment_of(context["dag"].dag_id), _run_id(context))
 
 

@@ -44,7 +44,7 @@ from isr_pipeline.night.airflow.connections import (
     settings,
     spark_connection,
 )
-from isr_pipeline.night.airflow.elsewhere import check_python, step_in
+from isr_pipeline.night.airflow.elsewhere import checked, step_in
 from isr_pipeline.night.airflow.notifiers import notifiers
 from isr_pipeline.night.spark.spark_errors import cause, only_a_person_mends
 
@@ -300,7 +300,9 @@ def done(context: Mapping[str, Any], name: str, work: Callable[[Plan], object]) 
         work: what it does.
     """
     python = settings().python
-    return step_in(python, name, _plan_file(context)) if python else work(plan_of(context))
+    if not python:
+        return work(plan_of(context))
+    return step_in(python, name, _plan_file(context)) or None
 
 
 @contextlib.contextmanager
@@ -413,7 +415,7 @@ def check_ground() -> None:
     notify.configured()
     notifiers(chosen.on_failure | chosen.on_success)
     if chosen.python:
-        check_python(chosen.python)
+        checked(chosen.python)
     shipping.wanted()
     home = Home.from_environment()
     preconditions.check_places(home)
@@ -533,13 +535,14 @@ def _submitted(work: Callable[[dict[str, str]], Any]) -> Any:
 
     Raises:
         JobFailed: the reason.
+        InputError: the Variable's Python cannot be a driver's.
     """
     from isr_pipeline.night.spark import submit  # noqa: PLC0415 - reads pyspark
     from isr_pipeline.night.spark.spark_session import STARTED  # noqa: PLC0415
 
     chosen = settings()
     connection = spark_connection(chosen.spark_connection)
-    driver = {DRIVER_PYTHON: chosen.python} if chosen.python else {}
+    driver = {DRIVER_PYTHON: checked(chosen.python)} if chosen.python else {}
     with tempfile.TemporaryDirectory() as folder:
         sign = Path(folder) / "started"
         # In this process's environment, which the driver inherits: variables that the provider is
