@@ -304,3 +304,15 @@ class TestPoolAndLimit:
         assert {name for name, pool in pools.items() if pool == "spark"} == of_spark
         assert delays == [90]
         assert seconds == 3 * 3600
+
+    def test_broken_experiments_are_those_of_its_folder(self, tmp_path: Path) -> None:
+        """Airflow reads each file in a process of its own, in which nobody else set the folder."""
+        folder = tmp_path / "experiments"
+        folder.mkdir()
+        (folder / "broken.yaml").write_text("schedule: midnight\n")
+        variables = {"AIRFLOW_VAR_ISR_PIPELINE": json.dumps({"config": str(tmp_path)})}
+        done = finished(
+            [sys.executable, str(DAGS / "isr_broken_experiments.py")],
+            env=os.environ | variables | {"AIRFLOW_HOME": str(tmp_path / "airflow")},
+        )
+        assert f"ImportError: {folder}/broken.yaml: seed: missing" in done.stderr

@@ -23,6 +23,7 @@ from isr_pipeline.night.airflow.connections import settings
 from isr_pipeline.night.airflow.elsewhere import checked, step_in
 from isr_pipeline.verdicts.record import verdict_of
 from isr_pipeline.verdicts.sentences import headline
+from tests.approved import Approved
 from tests.night.test_one_step import claimed_plan
 from tests.saying import refused
 from tests.verdicts.synthetic import home
@@ -60,23 +61,21 @@ class TestWhichPython:
             "python",
         )
 
-    def test_without_the_package(self, tmp_path: Path) -> None:
+    def test_without_the_package(self, tmp_path: Path, approved: Approved) -> None:
         """A program that is only called python does not run."""
         python = tmp_path / "bin" / "python"
         python.parent.mkdir()
         python.write_text(f"#!/bin/sh\ntouch {tmp_path}/made\n")
         python.chmod(0o755)
-        line = refused(lambda: step_in(str(python), "judge", "plan.json"))
-        assert line == (
-            f"Airflow Variable isr_pipeline: python: {python} (without isr-pipeline); allowed: a "
-            f"Python of an environment with isr-pipeline {version()}, on every worker of Airflow"
-        )
+        with approved.refusal(InputError, PYTHON=python, VERSION=version()):
+            step_in(str(python), "judge", "plan.json")
         assert not (tmp_path / "made").exists()
 
-    def test_of_another_version(self, tmp_path: Path) -> None:
+    def test_of_another_version(self, tmp_path: Path, approved: Approved) -> None:
         """Its steps may be others."""
-        line = refused(lambda: checked(environment(tmp_path, "", of="0.1.0")))
-        assert "(isr-pipeline 0.1.0); allowed: " in line
+        python = environment(tmp_path, "", of="0.1.0")
+        with approved.refusal(InputError, PYTHON=python, VERSION=version()):
+            checked(python)
 
     def test_our_own(self) -> None:
         """An environment that pip or uv made is found to have it."""
@@ -113,11 +112,11 @@ class TestAStepElsewhere:
         python = environment(tmp_path, f"echo 'lost a worker' >&2; exit {status}")
         assert refused(lambda: step_in(python, "judge", "p"), AirflowException) == "lost a worker"
 
-    def test_killed(self, tmp_path: Path) -> None:
+    def test_killed(self, tmp_path: Path, approved: Approved) -> None:
         """It says nothing any more; by the system, when memory is short."""
         python = environment(tmp_path, "kill -9 $$")
-        line = refused(lambda: step_in(python, "judge", "p"), AirflowException)
-        assert line == f"{python} was killed (exit status -9; was memory short?)"
+        with approved.refusal(AirflowException, PYTHON=python):
+            step_in(python, "judge", "p")
 
     def test_a_task_that_is_broken_off(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -14,10 +14,11 @@ from isr_pipeline import cli
 from isr_pipeline.base import refusals
 from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.base.home import Home
-from isr_pipeline.experiment.plan import code_version
-from isr_pipeline.night import one_step, steps
+from isr_pipeline.experiment.plan import Plan, code_version, kernel_digest
+from isr_pipeline.night import steps
 from isr_pipeline.night.claim import claim_night, release_night
 from isr_pipeline.night.one_step import BrokeOff, run_step
+from isr_pipeline.night.supervisor import MARK
 from isr_pipeline.verdicts.record import verdict_of
 from tests.approved import Approved
 from tests.saying import finished, refused
@@ -56,7 +57,7 @@ class TestAStep:
     def test_is_that_of_the_night(self, plan: str) -> None:
         """The function of that name in the list of steps, on the plan of the file."""
         said = run_step("judge", plan)
-        assert verdict_of(one_step.Plan.load(plan)).experiment == "smoke"
+        assert verdict_of(Plan.load(plan)).experiment == "smoke"
         assert said
 
     def test_as_json(self, plan: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +80,7 @@ class TestAStep:
             f"one_step.run_step('judge', {plan!r})\n"
         )
         gone = finished([sys.executable, "-c", "import os; print(os.getpid())"]).stdout.strip()
-        done = finished([sys.executable, "-c", code], env=os.environ | {one_step.MARK: gone})
+        done = finished([sys.executable, "-c", code], env=os.environ | {MARK: gone})
         assert done.returncode == 1
         assert "Traceback" not in done.stderr
 
@@ -101,20 +102,21 @@ class TestRefusals:
         missing = str(home / "none.json")
         assert refused(lambda: run_step("judge", missing)).startswith(f"{missing}: ")
 
-    def test_nobody_has_the_night(self, plan: str) -> None:
+    def test_nobody_has_the_night(self, plan: str, approved: Approved) -> None:
         """A night that was published or is another's stays as it is."""
         release_night(Home.from_environment(), "smoke", NIGHT, owner=RUN)
         claim("scheduled__2")
-        line = refused(lambda: run_step("judge", plan), Refused)
-        assert "run scheduled__2 has claimed it" in line
+        with approved.refusal(Refused):
+            run_step("judge", plan)
 
     def test_another_kernel(self, plan: str, approved: Approved) -> None:
         """One night is not judged by two simulators."""
         told = json.loads(Path(plan).read_text())
         told["code_version"] = "0.3.0+kernel.000000000000"
         Path(plan).write_text(json.dumps(told))
-        here = one_step.kernel_digest()[:12]
-        approved(refused(lambda: run_step("judge", plan), Refused), PLAN=plan, HERE=here)
+        here = kernel_digest()[:12]
+        with approved.refusal(Refused, PLAN=plan, HERE=here):
+            run_step("judge", plan)
 
     def test_broke_off(
         self, plan: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
