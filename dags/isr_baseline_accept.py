@@ -20,18 +20,22 @@ from typing import Any
 
 from airflow.sdk import DAG, task
 
+from isr_pipeline.night.airflow.connections import at_parsing
 from isr_pipeline.night.airflow.run_end import ACCEPT, leave, note_end, note_of_lines
 from isr_pipeline.night.airflow.wiring import (
-    ACCEPT_PARAMS,
     BASELINE,
-    POOL,
     Tag,
+    accept_params,
     check_params,
     night_of,
     one_line_errors,
+    pool,
     submit_job,
     tell_baseline,
 )
+
+SETTINGS = at_parsing()
+PARAMS = accept_params()
 
 with DAG(
     dag_id="isr_baseline_accept",
@@ -41,17 +45,17 @@ with DAG(
     max_active_runs=1,
     on_success_callback=functools.partial(note_end, task=ACCEPT),
     on_failure_callback=functools.partial(note_end, task=ACCEPT),
-    params=ACCEPT_PARAMS,
+    params=PARAMS,
     tags=[Tag.BY_HAND, Tag.BASELINE],
 ) as dag:
 
-    @task(outlets=[BASELINE], **POOL)
+    @task(outlets=[BASELINE], **pool(SETTINGS))
     @one_line_errors
     def accept(**context: Any) -> str:
         """Pin the night and write down who, when and why."""
         from isr_pipeline.night.keep import accept_baseline  # noqa: PLC0415
 
-        check_params(context, ACCEPT_PARAMS)
+        check_params(context, PARAMS)
         params, run = context["params"], context["dag_run"]
         who = params["who"] or getattr(run, "triggering_user_name", None) or "Airflow"
         lines = accept_baseline(

@@ -7,7 +7,9 @@ all made by `isr_nightly.py`, have their errors here: only the broken one's DAG 
 from __future__ import annotations
 
 from isr_pipeline.experiment.file import nightlies
+from isr_pipeline.night.airflow.connections import at_parsing
 
+at_parsing()
 BROKEN = nightlies()[1]
 if BROKEN:
     raise ImportError("\n".join(map(str, BROKEN)))

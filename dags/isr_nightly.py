@@ -47,11 +47,10 @@ from airflow.sdk import DAG, CronTriggerTimetable, TaskGroup, TriggerRule, get_p
 from isr_pipeline.experiment.file import Nightly, nightlies
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
 from isr_pipeline.night import steps
+from isr_pipeline.night.airflow.connections import at_parsing
 from isr_pipeline.night.airflow.run_end import close, free_night, note_end, tell_end
 from isr_pipeline.night.airflow.wiring import (
     NIGHT_PARAMS,
-    POOL,
-    SETTINGS,
     VERDICT,
     NightLink,
     SparkJob,
@@ -61,10 +60,12 @@ from isr_pipeline.night.airflow.wiring import (
     claim_and_limit,
     claim_if_open,
     claimed,
+    done,
     is_switched_off,
     night_of,
     one_line_errors,
     plan_of,
+    pool,
     tell_verdict,
 )
 
@@ -74,6 +75,9 @@ if TYPE_CHECKING:
     from airflow.sdk import XComArg
 
     from isr_pipeline.experiment.plan import Plan
+
+SETTINGS = at_parsing()
+SPARK = {"conn_id": SETTINGS.spark_connection, **pool(SETTINGS)}
 
 BY_HAND = """
 #### Why *Backfill* is grey
@@ -114,27 +118,26 @@ def step(work: Callable[[Plan], object]) -> XComArg:
     @one_line_errors
     def run(**context: Any) -> object:
         with claimed(context):
-            return work(plan_of(context))
+            return done(context, work.__name__, work)
 
     return task(task_id=work.__name__, doc_md=work.__doc__)(run)()
 
 
 @task
 @one_line_errors
-def look(number: int, **context: Any) -> str:
+def look(number: int, **context: Any) -> object:
     """Check what a stage added, and call again what is not decided."""
     with claimed(context):
-        return steps.look(plan_of(context), number)
+        return done(context, f"look_{number}", functools.partial(steps.look, number=number))
 
 
 @task(trigger_rule=TriggerRule.NONE_FAILED, outlets=[VERDICT])
 @one_line_errors
-def decide(**context: Any) -> str:
+def decide(**context: Any) -> object:
     """Make the verdict final: what no stage could decide stays open."""
     with claimed(context):
-        planned = plan_of(context)
-        headline = steps.decide(planned)
-    tell_verdict(context, planned)
+        headline = done(context, "decide", steps.decide)
+    tell_verdict(context, plan_of(context))
     return headline
 
 
@@ -150,7 +153,7 @@ def stage(task_id: str, panel: str) -> SparkJob:
     return SparkJob(
         task_id=task_id,
         job="extend.py",
-        **POOL,
+        **SPARK,
         application_args=steps.of_stage(PLAN, panel),
         pre_execute=functools.partial(claim_if_open, panel),
     )
@@ -176,7 +179,11 @@ def nightly(one: Nightly) -> DAG:
         on_failure_callback=[free_night, note_end, functools.partial(tell_end, failed=True)],
         params=NIGHT_PARAMS,
         tags=[Tag.NIGHTLY if schedule else Tag.BY_HAND, Tag.SPARK, Tag.VERDICT],
-        default_args={"owner": "isr-pipeline", "retries": 1, "retry_delay": timedelta(seconds=5)},
+        default_args={
+            "owner": "isr-pipeline",
+            "retries": 1,
+            "retry_delay": timedelta(seconds=SETTINGS.retry_delay),
+        },
     ) as dag:
         planned = plan(one.experiment)
         with TaskGroup("scenarios", prefix_group_id=False):
@@ -187,7 +194,7 @@ def nightly(one: Nightly) -> DAG:
             simulate = SparkJob.partial(
                 task_id="simulate",
                 job="simulate.py",
-                **POOL,
+                **SPARK,
                 pre_execute=claim_and_limit,
                 max_active_tis_per_dagrun=1,
                 map_index_template="{{ task.application_args[3] }}",

@@ -274,6 +274,25 @@ def night_prune(
         _say(f"{len(removed)} nights {'would be removed' if dry_run else 'removed'}")
 
 
+@night_app.command("step")
+def night_step(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A step between plan and gate.")],
+    *,
+    plan: Annotated[str, typer.Option("--plan", metavar="FILE", help="Plan of the run.")],
+    as_json: AsJson = False,
+) -> None:
+    """Do one step of a run that has its night already, as a task of Airflow does."""
+    _check_home()
+    from isr_pipeline.night.one_step import run_step  # noqa: PLC0415
+
+    with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+        said = run_step(name, plan)
+    if as_json:
+        _print_json({"step": name, "said": said})
+    elif said:
+        _say(said)
+
+
 # -- baselines --------------------------------------------------------------------------------
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import getpass
 import os
+import threading
+import time
 
 import psutil
+
+LOOK_SECONDS = 1.0
 
 SAME_MOMENT_S = 2.0
 """The clock that a start is told by may be set in between."""
@@ -35,6 +39,22 @@ def began_s(pid: int) -> float:
         return float(psutil.Process(pid).create_time())
     except psutil.Error:
         return 0.0
+
+
+def end_with(pid: int) -> None:
+    """End this process, whatever it does, soon after another has ended.
+
+    Args:
+        pid: number of the other; one that has ended already counts too.
+    """
+    began = began_s(pid)  # also 0 if it ended while this program started
+
+    def look() -> None:
+        while process_exists(pid, began):
+            time.sleep(LOOK_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=look, name="supervisor", daemon=True).start()
 
 
 def user_name() -> str:

@@ -16,7 +16,7 @@ from airflow.providers.apache.spark.hooks import spark_submit
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.base.home import REPOSITORY, SHIPPED
 from isr_pipeline.night import stack, steps
 from isr_pipeline.night.airflow import wiring
@@ -171,6 +171,31 @@ class TestABrokenOffJob:
         assert STARTED not in os.environ
 
     @pytest.mark.usefixtures("_spark")
+    def test_is_given_what_the_variable_says(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """When the task runs: its sizes, and the Python of the driver."""
+        variable = {"spark_conf": {"spark.executor.memory": "4g"}, "python": sys.executable}
+        monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", json.dumps(variable))
+        (tmp_path / "spark-submit").write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/given; exit 1')
+        monkeypatch.setattr(wiring, "claimed", lambda _: contextlib.nullcontext())
+        with pytest.raises(AirflowException):
+            SparkJob(task_id="job", job="simulate.py").execute({})
+        given = (tmp_path / "given").read_text()
+        assert "--conf spark.executor.memory=4g" in given
+        assert f"--conf spark.pyspark.driver.python={sys.executable}" in given
+
+    @pytest.mark.usefixtures("_spark")
+    def test_has_no_driver_that_only_is_called_python(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The Variable may have been edited since the night began."""
+        monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", '{"python": "/opt/enemy/bin/python"}')
+        with pytest.raises(InputError) as caught:
+            submit_job("isr-confirm", "simulate.py", [])
+        assert caught.value.field == "python"
+
+    @pytest.mark.usefixtures("_spark")
     def test_of_an_acceptance(self) -> None:
         """The same."""
         with pytest.raises(JobFailed, match=r"^an executor was lost$") as failed:
@@ -258,23 +283,36 @@ class TestPoolAndLimit:
         "import json, runpy, sys\n"
         "dag = runpy.run_path(sys.argv[1])['DAGS'][0]\n"
         "pools = {t.task_id: getattr(t, 'pool') for t in dag.tasks}\n"
-        "conf = dag.get_task('confirm').conf\n"
-        "print(json.dumps([pools, conf, dag.dagrun_timeout.total_seconds()]))\n"
+        "delays = {t.retry_delay.total_seconds() for t in dag.tasks}\n"
+        "print(json.dumps([pools, sorted(delays), dag.dagrun_timeout.total_seconds()]))\n"
     )
 
-    CONF = {"spark.executor.memory": "4g"}  # noqa: RUF012
-
     def test_said(self, tmp_path: Path) -> None:
-        """Tasks that use Spark are in the pool, with its settings; a run ends after its hours."""
-        variable = json.dumps({"pool": "spark", "run_hours": 3, "spark_conf": self.CONF})
-        variables = {"AIRFLOW_VAR_ISR_PIPELINE": variable, "AIRFLOW_HOME": str(tmp_path)}
+        """Tasks that use Spark are in the pool; a run ends after its hours, and tries are apart.
+
+        A Connection that is named is for tasks: Airflow has none of that name here.
+        """
+        said = {"pool": "spark", "run_hours": 3, "retry_delay": 90, "mlflow_connection": "none"}
+        variables = {"AIRFLOW_VAR_ISR_PIPELINE": json.dumps(said), "AIRFLOW_HOME": str(tmp_path)}
         done = finished(
             [sys.executable, "-c", self.PARSED, str(DAGS / "isr_nightly.py")],
             env=os.environ | variables,
             check=True,
         )
-        pools, conf, seconds = json.loads(done.stdout.splitlines()[-1])
+        pools, delays, seconds = json.loads(done.stdout.splitlines()[-1])
         of_spark = {step.name for step in steps.BETWEEN if step.job}
         assert {name for name, pool in pools.items() if pool == "spark"} == of_spark
-        assert conf == self.CONF
+        assert delays == [90]
         assert seconds == 3 * 3600
+
+    def test_broken_experiments_are_those_of_its_folder(self, tmp_path: Path) -> None:
+        """Airflow reads each file in a process of its own, in which nobody else set the folder."""
+        folder = tmp_path / "experiments"
+        folder.mkdir()
+        (folder / "broken.yaml").write_text("schedule: midnight\n")
+        variables = {"AIRFLOW_VAR_ISR_PIPELINE": json.dumps({"config": str(tmp_path)})}
+        done = finished(
+            [sys.executable, str(DAGS / "isr_broken_experiments.py")],
+            env=os.environ | variables | {"AIRFLOW_HOME": str(tmp_path / "airflow")},
+        )
+        assert f"ImportError: {folder}/broken.yaml: seed: missing" in done.stderr

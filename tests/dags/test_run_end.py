@@ -342,7 +342,7 @@ class TestClaimed:
             pass
         file = home.locks / claim.CLAIMS / EXPERIMENT / f"{NIGHT}.json"
         left_s = json.loads(file.read_text())["until_s"] - time.time()
-        assert left_s == pytest.approx(wiring.SETTINGS.run_hours * 3600, abs=60)
+        assert left_s == pytest.approx(settings().run_hours * 3600, abs=60)
 
     def test_a_cleared_task_works_on_a_copy(self, home: Home) -> None:
         """Its run is the night already, which stays as it is until the run is whole again."""

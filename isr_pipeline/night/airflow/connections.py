@@ -5,7 +5,8 @@ for every worker, while a Variable and Connections (in its database or a secret 
 of them. A value in the environment wins over the Variable. Only Airflow's public interface is read.
 
 Whoever may edit the Variable must not run programs by it. So it names no code but notifiers
-(`notifiers.py` says which), and of Spark's settings sizes alone.
+(`notifiers.py` says which), of Spark's settings sizes alone, and no program but a Python for which
+somebody has installed this package (`elsewhere.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Annotated, Any
 
 from airflow.sdk import BaseHook, Variable
@@ -82,6 +84,8 @@ read the secrets of other connections: braces are none of these."""
 _CLASS = re.compile(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", re.ASCII)
 """A class with its module, no part of it private: `flask.__main__` runs a program when imported."""
 
+_PYTHON = re.compile(r"python(3(\.\d+)?)?")
+
 _LINE = re.compile(r"(?<!\{)\{\{ *line *\}\}(?!\})")
 _TEMPLATE = re.compile(r"\{[{%#]")
 
@@ -92,6 +96,13 @@ def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise Bad(_TEXT)
     return value
+
+
+def _python(value: Any) -> str:
+    path = Path(_text(value))
+    if not path.is_absolute() or ".." in path.parts or not _PYTHON.fullmatch(path.name):
+        raise Bad("a Python by its whole path, such as /opt/isr/bin/python")
+    return str(path)
 
 
 def _sizes(value: Any) -> dict[str, str]:
@@ -139,6 +150,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 Text = Annotated[str, Check(_TEXT, _text)]
 
+Python = Annotated[str, Check("a Python by its whole path", _python)]
+
 Notifiers = Annotated[
     dict[str, dict[str, Any]], Check("classes of notifiers and their arguments", _notifiers)
 ]
@@ -164,6 +177,9 @@ class Settings(Strict):
         spark_conf: sizes that spark-submit is given, by name (``--conf``): of :data:`SIZES`.
         pool: Airflow pool of the tasks that use Spark; empty: Airflow's default pool.
         run_hours: after which Airflow ends a run of an experiment.
+        retry_delay: seconds before Airflow tries a task again, as its own setting has them.
+        python: in which steps and Spark's drivers run, in an environment that has this package;
+            empty: Airflow's own.
     """
 
     spark_connection: Text = SPARK_CONNECTION
@@ -181,6 +197,8 @@ class Settings(Strict):
     airflow_connection: Text = ""
     pool: Text = ""
     run_hours: Annotated[float, number(0, 744.001, "hours, > 0 and <= 744", low_open=True)] = 24.0
+    retry_delay: Annotated[float, number(0, 86_400, "seconds, 0 to 86400", high_too=True)] = 5.0
+    python: Python = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,13 +242,28 @@ def settings() -> Settings:
     return validated(Settings, content, where)
 
 
+def at_parsing() -> Settings:
+    """Read the Variable where a file of DAGs is read: for what these are made of.
+
+    Places are set as environment variables, for they say which experiments there are. No Connection
+    is asked for: that is for tasks, each of which reads the Variable when it begins.
+    """
+    chosen = settings()
+    _set_places(chosen)
+    return chosen
+
+
 def into_environment(chosen: Settings) -> None:
     """Set environment variables of this process, and of what it starts, that are not yet set."""
+    _set_places(chosen)
+    if chosen.mlflow_connection and not os.environ.get("MLFLOW_TRACKING_URI"):
+        os.environ.update(_mlflow(chosen.mlflow_connection))
+
+
+def _set_places(chosen: Settings) -> None:
     for name, variable in ENVIRONMENT.items():
         if getattr(chosen, name):
             os.environ.setdefault(variable, getattr(chosen, name))
-    if chosen.mlflow_connection and not os.environ.get("MLFLOW_TRACKING_URI"):
-        os.environ.update(_mlflow(chosen.mlflow_connection))
 
 
 def spark_connection(conn_id: str) -> SparkConnection:

@@ -38,7 +38,13 @@ from isr_pipeline.experiment.file import Nightly, experiment_of, known_experimen
 from isr_pipeline.experiment.stages import PANEL_SIZE_MAX, SCENARIOS_MAX
 from isr_pipeline.night import steps
 from isr_pipeline.night.airflow.airflow_rest import WHY
-from isr_pipeline.night.airflow.connections import into_environment, settings, spark_connection
+from isr_pipeline.night.airflow.connections import (
+    Settings,
+    into_environment,
+    settings,
+    spark_connection,
+)
+from isr_pipeline.night.airflow.elsewhere import checked, step_in
 from isr_pipeline.night.airflow.notifiers import notifiers
 from isr_pipeline.night.spark.spark_errors import cause, only_a_person_mends
 
@@ -61,11 +67,6 @@ JOBS = SHIPPED / "spark_jobs"
 TURN = datetime.timedelta(seconds=20)
 """How long a task is put off while another run writes: the scheduler has to hear that it ended
 before its time comes again, or it takes the message for a lost task."""
-
-SETTINGS = settings()
-"""What the Airflow Variable `isr_pipeline` says, when this file was read."""
-
-into_environment(SETTINGS)
 
 GATE_MAY_SKIP = frozenset({"confirm", "look_1", "extend_1", "look_2", "extend_2", "look_3"})
 """Tasks that a good night may leave out."""
@@ -134,49 +135,53 @@ NIGHT_PARAMS = {
     ),
 }
 
-ACCEPT_PARAMS = {
-    "night": Param(
-        type="string",
-        format="date",
-        title="Night",
-        description="Finished night whose numbers become the baseline (YYYY-MM-DD).",
-    ),
-    "experiment": Param(
-        type="string",
-        enum=known_experiments(),
-        title="Experiment",
-        description="A file of config/experiments.",
-    ),
-    "why": Param(
-        type="string",
-        minLength=3,
-        maxLength=500,
-        title="Why",
-        description="What changed and why that is meant: kept with the baseline.",
-    ),
-    "only": Param(
-        None,
-        type=["null", "string"],
-        pattern=r"^\S*$",
-        maxLength=2000,
-        title="Only these",
-        description="Names of configurations, separated by commas. Empty: all of the night.",
-    ),
-    "absorb_unseen": Param(
-        False,
-        type="boolean",
-        title="Absorb unseen",
-        description="Accept a night that could not be compared with the baseline. Without it such "
-        "a night is refused, and the log says what had got worse in the last run that was.",
-    ),
-    "who": Param(
-        None,
-        type=["null", "string"],
-        maxLength=100,
-        title="Who",
-        description="Who accepts. Empty: the Airflow user who triggers this.",
-    ),
-}
+
+def accept_params() -> dict[str, Param]:
+    """The form of an acceptance, with the experiments that there are."""
+    return {
+        "night": Param(
+            type="string",
+            format="date",
+            title="Night",
+            description="Finished night whose numbers become the baseline (YYYY-MM-DD).",
+        ),
+        "experiment": Param(
+            type="string",
+            enum=known_experiments(),
+            title="Experiment",
+            description="A file of config/experiments.",
+        ),
+        "why": Param(
+            type="string",
+            minLength=3,
+            maxLength=500,
+            title="Why",
+            description="What changed and why that is meant: kept with the baseline.",
+        ),
+        "only": Param(
+            None,
+            type=["null", "string"],
+            pattern=r"^\S*$",
+            maxLength=2000,
+            title="Only these",
+            description="Names of configurations, separated by commas. Empty: all of the night.",
+        ),
+        "absorb_unseen": Param(
+            False,
+            type="boolean",
+            title="Absorb unseen",
+            description="Accept a night that could not be compared with the baseline. Without it "
+            "such a night is refused, and the log says what had got worse in the last run that "
+            "was.",
+        ),
+        "who": Param(
+            None,
+            type=["null", "string"],
+            maxLength=100,
+            title="Who",
+            description="Who accepts. Empty: the Airflow user who triggers this.",
+        ),
+    }
 
 
 MAINTENANCE_PARAMS = {
@@ -233,12 +238,14 @@ def night_of(context: Mapping[str, Any]) -> str:
 def one_line_errors(function: Callable[..., Any]) -> Callable[..., Any]:
     """Say what a person can fix as the exception in the log, and do not retry.
 
-    Why a task failed is kept under the key :data:`WHY`, where the gate finds it.
+    Why a task failed is kept under the key :data:`WHY`, where the gate finds it. What the Airflow
+    Variable says is in the environment before the function begins.
     """
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
+            into_environment(settings())
             return function(*args, **kwargs)
         except USER_ERRORS as error:
             _keep_why(str(error), args, kwargs)
@@ -277,7 +284,25 @@ def plan_of(context: Mapping[str, Any]) -> Any:
     """Return the plan that the run's first task made."""
     from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - parse fast
 
-    return Plan.load(str(context["ti"].xcom_pull(task_ids="plan", key="plan")))
+    return Plan.load(_plan_file(context))
+
+
+def _plan_file(context: Mapping[str, Any]) -> str:
+    return str(context["ti"].xcom_pull(task_ids="plan", key="plan"))
+
+
+def done(context: Mapping[str, Any], name: str, work: Callable[[Plan], object]) -> object:
+    """Do a step of the run's night, in the Python that the Airflow Variable names, else here.
+
+    Args:
+        context: of the step's task.
+        name: of the step.
+        work: what it does.
+    """
+    python = settings().python
+    if not python:
+        return work(plan_of(context))
+    return step_in(python, name, _plan_file(context)) or None
 
 
 @contextlib.contextmanager
@@ -307,7 +332,7 @@ def claimed(context: Mapping[str, Any], *, first: bool = False) -> Iterator[None
         experiment_of(run.dag_id),
         night_of(context),
         owner=run.run_id,
-        then_s=datetime.timedelta(hours=SETTINGS.run_hours).total_seconds(),
+        then_s=datetime.timedelta(hours=settings().run_hours).total_seconds(),
     ):
         yield
 
@@ -386,13 +411,16 @@ def check_ground() -> None:
     from isr_pipeline.night import notify, preconditions  # noqa: PLC0415 - parse fast
     from isr_pipeline.night.spark import shipping  # noqa: PLC0415
 
+    chosen = settings()
     notify.configured()
-    notifiers(SETTINGS.on_failure | SETTINGS.on_success)
+    notifiers(chosen.on_failure | chosen.on_success)
+    if chosen.python:
+        checked(chosen.python)
     shipping.wanted()
     home = Home.from_environment()
     preconditions.check_places(home)
     preconditions.check_store(home)
-    spark = spark_connection(SETTINGS.spark_connection)
+    spark = spark_connection(chosen.spark_connection)
     where = f"connection {spark.conn_id}"
     if spark.master.startswith(("local", "spark://")):
         preconditions.check_master(spark.master, where)
@@ -403,8 +431,12 @@ def check_ground() -> None:
 DEPLOY_MODE = "client"
 """Of every job, whatever Spark's own files say: its driver reads files of Airflow's worker."""
 
-POOL: dict[str, Any] = {"pool": SETTINGS.pool} if SETTINGS.pool else {}
-"""Where Spark jobs stand in line."""
+DRIVER_PYTHON = "spark.pyspark.driver.python"
+
+
+def pool(chosen: Settings) -> dict[str, Any]:
+    """Where tasks that use Spark stand in line, as an operator takes it."""
+    return {"pool": chosen.pool} if chosen.pool else {}
 
 
 class NightLink(BaseOperatorLink):
@@ -438,8 +470,6 @@ class SparkJob(SparkSubmitOperator):
         super().__init__(
             application=str(JOBS / job),
             name=f"isr-{options['task_id']}",
-            conn_id=SETTINGS.spark_connection,
-            conf=dict(SETTINGS.spark_conf),
             deploy_mode=DEPLOY_MODE,
             **options,
         )
@@ -486,8 +516,8 @@ def submit_job(name: str, job: str, arguments: list[str]) -> None:
 
     def work(conf: dict[str, str]) -> None:
         SparkSubmitHook(
-            conf=SETTINGS.spark_conf | conf,
-            conn_id=SETTINGS.spark_connection,
+            conf=conf,
+            conn_id=settings().spark_connection,
             name=name,
             application_args=arguments,
             deploy_mode=DEPLOY_MODE,
@@ -500,22 +530,26 @@ def _submitted(work: Callable[[dict[str, str]], Any]) -> Any:
     """Let the provider submit a job, and say why it failed.
 
     Args:
-        work: submits it, with these settings of Spark, which are the connection's.
+        work: submits it, with these settings of Spark: the Variable's, and before them those of
+            the connection.
 
     Raises:
         JobFailed: the reason.
+        InputError: the Variable's Python cannot be a driver's.
     """
     from isr_pipeline.night.spark import submit  # noqa: PLC0415 - reads pyspark
     from isr_pipeline.night.spark.spark_session import STARTED  # noqa: PLC0415
 
-    connection = spark_connection(SETTINGS.spark_connection)
+    chosen = settings()
+    connection = spark_connection(chosen.spark_connection)
+    driver = {DRIVER_PYTHON: checked(chosen.python)} if chosen.python else {}
     with tempfile.TemporaryDirectory() as folder:
         sign = Path(folder) / "started"
         # In this process's environment, which the driver inherits: variables that the provider is
         # given do not reach a driver of Kubernetes in client mode.
         os.environ[STARTED] = str(sign)
         try:
-            return work(connection.conf)
+            return work({**chosen.spark_conf, **driver, **connection.conf})
         except OSError as error:
             why = str(error.strerror).lower()
             raise submit.JobNotStarted(f"{connection.launcher} cannot be started: {why}") from None
