@@ -47,6 +47,7 @@ OTHER_KEYS = {
     "initial.broker.registration.timeout.ms",
     "inter.broker.protocol.version",
     "metadata.log.dir",
+    "metadata.max.age.ms",
     "retry.backoff.ms",
 }
 """Words like Kafka's keys that the simulator does not know, and need not."""

@@ -139,7 +139,7 @@ def _ms(time_us: int) -> float:
 
 def waits_by_load(event: Mapping[str, Any]) -> list[str]:
     """For what the followers that an event removed had waited by load: a sentence each."""
-    if event["kind"] != KINDS[EventKind.ISR_SHRINK] or not event.get("cause"):
+    if "waitedFor" not in (event.get("cause") or ""):
         return []
     leader = event["broker"]
     whose = {

@@ -194,7 +194,7 @@ class TestKernel:
         """One line, and the next scenario runs."""
         with Kernel(read_package(), "the test's code", compiled=False) as kernel:
             wrong = kernel.run({**SCENARIO, "horizon_ms": -1}, LAZY)
-            assert wrong.problem.startswith("ValidationError: ")
+            assert wrong.problem.startswith("InputError: a drawn scenario: horizon_ms: -1")
             assert "\n" not in wrong.problem
             assert not kernel.run(SCENARIO, LAZY, events=False).problem
 
