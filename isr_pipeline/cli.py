@@ -79,7 +79,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-night_app = typer.Typer(no_args_is_help=True, help="Run, list, show and prune nights.")
+night_app = typer.Typer(no_args_is_help=True, help="Run, list, show, validate and prune nights.")
 baseline_app = typer.Typer(no_args_is_help=True, help="What nights are compared with.")
 experiment_app = typer.Typer(
     no_args_is_help=True, help="Experiment files: listed, checked, written."
@@ -248,6 +248,23 @@ def night_show(
     from isr_pipeline.report.terminal import print_night  # noqa: PLC0415
 
     print_night(shown)
+
+
+@night_app.command("validate")
+def night_validate(
+    night: NightArgument, experiment: ExperimentOfNight = None, *, as_json: AsJson = False
+) -> None:
+    """Check a night's tables and files again as they lie; say what does not hold."""
+    from isr_pipeline.night.publication import find_night  # noqa: PLC0415
+    from isr_pipeline.night.validate import plan_of, validate  # noqa: PLC0415
+
+    found = validate(plan_of(*find_night(night, experiment)))
+    if as_json:
+        _print_json(found.as_json())
+    else:
+        _say("\n".join(found.lines()))
+    if found.refused:
+        raise typer.Exit(Refused.exit_status)
 
 
 @night_app.command("prune")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -49,8 +50,14 @@ class TinyPlan:
     night: str = NIGHT
     experiment_digest: str = "e"
     code_version: str = "v"
+    version: str = "0"
     reference: str = REFERENCE
     stages: tuple[()] = ()
+
+    @property
+    def place(self) -> Path:
+        """Folder of what the night makes beside its tables."""
+        return Path(self.root).parent / "nights" / self.experiment / self.night
 
 
 def tiny_plan(root: str, names: Sequence[str] = ("faster", "safer"), *, night: str = NIGHT) -> Plan:
