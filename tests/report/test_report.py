@@ -384,7 +384,6 @@ class TestPage:
         judge_night(plan)
         approved(as_read(write_report(plan).read_text(), "answer", "reference"))
 
-
     def test_warnings_about_the_data(self, home: Path, approved: Approved) -> None:
         """What the tables break that did not stop the night; a night where all holds has none."""
         del home

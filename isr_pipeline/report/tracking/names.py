@@ -167,7 +167,7 @@ def night_note(
     Args:
         verdict: the night's.
         links: text -> address.
-        told: what changed since the baseline, and warnings about the data, one line each.
+        remarks: what changed since the baseline, and warnings about the data, one line each.
         reference: name of what the others are compared with.
         asked: the plan of a night that answers a question; see :func:`differences.is_answer`.
     """
