@@ -41,6 +41,7 @@ from isr_pipeline.night.options import (
     nights,
 )
 from isr_pipeline.night.surroundings import enter
+from isr_pipeline.night.validate_command import night_validate
 
 COMPLETING = "_ISR_PIPELINE_COMPLETE"
 """Variable that a shell sets when it asks for what may come next."""
@@ -250,21 +251,7 @@ def night_show(
     print_night(shown)
 
 
-@night_app.command("validate")
-def night_validate(
-    night: NightArgument, experiment: ExperimentOfNight = None, *, as_json: AsJson = False
-) -> None:
-    """Check a night's tables and files again as they lie; say what does not hold."""
-    from isr_pipeline.night.publication import find_night  # noqa: PLC0415
-    from isr_pipeline.night.validate import plan_of, validate  # noqa: PLC0415
-
-    found = validate(plan_of(*find_night(night, experiment)))
-    if as_json:
-        _print_json(found.as_json())
-    else:
-        _say("\n".join(found.lines()))
-    if found.refused:
-        raise typer.Exit(Refused.exit_status)
+night_app.command("validate")(night_validate)
 
 
 @night_app.command("prune")
