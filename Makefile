@@ -106,7 +106,7 @@ soak-nights: setup  ## NIGHTS= (30) nights through make ui with restarts and kil
 answers: setup  ## a night of operators, proposals and history each; docs/project/experiments say what they answered (a quarter of an hour)
 	@$(RUN) $(BIN)/python -m tools.answers
 
-reference: setup  ## write the tables of docs/*-file.md, keys.md, command-line.md and config/schemas from the models
+reference: setup  ## write the tables of docs/*-file.md, keys.md, checks.md, command-line.md and config/schemas from the models
 	@$(RUN) $(BIN)/python -m tools.reference --write
 
 docs:  ## the documentation as a site that is searched without a network, .state/site/index.html

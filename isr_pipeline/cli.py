@@ -41,6 +41,7 @@ from isr_pipeline.night.options import (
     nights,
 )
 from isr_pipeline.night.surroundings import enter
+from isr_pipeline.night.validate_command import night_validate
 
 COMPLETING = "_ISR_PIPELINE_COMPLETE"
 """Variable that a shell sets when it asks for what may come next."""
@@ -79,7 +80,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-night_app = typer.Typer(no_args_is_help=True, help="Run, list, show and prune nights.")
+night_app = typer.Typer(no_args_is_help=True, help="Run, list, show, validate and prune nights.")
 baseline_app = typer.Typer(no_args_is_help=True, help="What nights are compared with.")
 experiment_app = typer.Typer(
     no_args_is_help=True, help="Experiment files: listed, checked, written."
@@ -248,6 +249,9 @@ def night_show(
     from isr_pipeline.report.terminal import print_night  # noqa: PLC0415
 
     print_night(shown)
+
+
+night_app.command("validate")(night_validate)
 
 
 @night_app.command("prune")

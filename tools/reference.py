@@ -36,6 +36,9 @@ from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
 from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
 from isr_pipeline.scenarios.racks import RackRoundTrip
 from isr_pipeline.scenarios.rule_set_files import RuleSetFile
+from isr_pipeline.tables.validation.data_docs import SUITES
+from isr_pipeline.tables.validation.reasons import REASONS
+from isr_pipeline.tables.validation.run import load_suite
 from tools import cases, limits, schemas
 from tools.anchors import anchor
 from tools.floors import BESIDE_THE_PACKAGE, FLOORS
@@ -338,8 +341,23 @@ def believed_first() -> str:
     return f"{ranks}\n\n{table(('of', 'who goes before'), rows)}"
 
 
+def checks() -> str:
+    """Every reason, and by suite every expectation with its severity and its reason."""
+    reasons = [(f"`{name}`", one.severity, one.means) for name, one in REASONS.items()]
+    said = [table(("why", "severity", "means"), reasons)]
+    for suite in SUITES:
+        rows = [
+            (f"`{one['meta']['name']}`", one["severity"], one["meta"]["why"], one["description"])
+            for one in load_suite(suite)
+        ]
+        heading = f"### {_heading(suite)}"
+        said.append(f"{heading}\n\n{table(('check', 'severity', 'why', 'expects'), rows)}")
+    return "\n".join(said)
+
+
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "architecture.md": {"floors": floors},
+    "checks.md": {"checks": checks},
     "experiment-file.md": {"fields": lambda: fields(EXPERIMENT)},
     "fault-profile.md": {
         "fields": lambda: fields(PROFILE),

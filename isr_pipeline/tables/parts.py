@@ -24,8 +24,10 @@ from isr_pipeline.tables.schemas import SCHEMAS
 from isr_pipeline.tables.store import (
     parts_path,
     read_lineage,
+    read_sums,
     table_path,
     write_lineage,
+    write_sums,
     writing_file,
 )
 
@@ -175,14 +177,18 @@ def _assemble_table(
     """
     folder = table_path(table, plan.experiment, plan.night, plan.root)
     keep = assembled(plan)
+    sums = read_sums(folder)
+    taken: dict[str, str] = {}
     with drafting(folder) as draft:
         if stay:
             _keep_rows(folder, panel, stay, draft.own / f"{panel}.kept-00000.parquet")
         for file in files(folder):
             if file.name.partition(".")[0] in keep.keys() - {panel}:
                 draft.take(file, file.name)
+                taken |= {file.name: sums[file.name]} if file.name in sums else {}
         for name, part in parts.items():
             with writing_file(draft.own, f"{panel}.{name}.parquet", SCHEMAS[table]) as writer:
                 for rows in _gathered(files(part, table)):
                     writer.write_table(rows)
         write_lineage(draft.own, lineage)
+        write_sums(draft.own, taken)

@@ -42,4 +42,5 @@ def generate_scenarios(plan: Plan) -> None:
                     rows = [dataclasses.asdict(one) for one in drawn]
                     writer.write_table(pa.Table.from_pylist(rows, schema=schema))
         store.write_lineage(draft.own, {"plan": parts.plan_key(plan)})
+        store.write_sums(draft.own)
     sys.stdout.write(f"scenarios: {', '.join(f'{size} {panel}' for panel, size in panels)}\n")

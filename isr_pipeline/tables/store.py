@@ -39,7 +39,7 @@ from isr_pipeline.base.storage.published import (
 from isr_pipeline.base.storage.remote import RemotePath, StoreError, at_once
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 TABLES: dict[str, tuple[str, ...]] = {
     "scenarios": ("panel", "scenario_id"),
@@ -55,6 +55,7 @@ LATER_TABLES: tuple[str, ...] = ("outcomes", "events", "summary", "verdicts")
 
 _NIGHT = re.compile(r"^night=(\d{4}-\d{2}-\d{2})$")
 _LINEAGE = "_lineage.json"
+_SUMS = "_SHA256SUMS"
 
 
 def table_path(name: str, experiment: str, night: str, root: str | None = None) -> Place:
@@ -105,6 +106,7 @@ def write_table(
         pq.write_table(table, writing / "part-00000.parquet", compression="zstd")
         if lineage is not None:
             write_lineage(writing, lineage)
+        write_sums(writing)
     return folder
 
 
@@ -170,6 +172,28 @@ def read_lineage(folder: Place) -> dict[str, Any]:
     """What a table (or a shard's part) was made from; empty if nothing was noted."""
     noted = content_of(folder, _LINEAGE)
     return {} if noted is None else dict(json.loads(noted))
+
+
+def write_sums(folder: Path, taken: Mapping[str, str] | None = None) -> None:
+    """Note the digests of a table's files beside them, as ``sha256sum --check`` reads them.
+
+    Args:
+        folder: that is being drafted, with all its files but those that a store copies.
+        taken: digests that files had which are taken over: what was changed since is found.
+    """
+    sums = {}
+    for file in sorted(folder.glob("*.parquet")):
+        with file.open("rb") as content:
+            sums[file.name] = hashlib.file_digest(content, "sha256").hexdigest()
+    lines = [f"{sha256}  {name}\n" for name, sha256 in sorted((sums | dict(taken or {})).items())]
+    (folder / _SUMS).write_text("".join(lines))
+
+
+def read_sums(folder: Place) -> dict[str, str]:
+    """Digests of a table's files by their names; empty if nothing was noted, as before 0.3.0."""
+    noted = content_of(folder, _SUMS)
+    lines = [] if noted is None else noted.decode(errors="replace").splitlines()
+    return {name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}
 
 
 def read_arrow(

@@ -34,6 +34,7 @@ from isr_pipeline.worlds.columns import METRICS, values_of
 from tests.approved import Approved
 from tests.blame.cases import LAG, SESSION, case
 from tests.report.reading import as_read
+from tests.validation.tables import warn
 from tests.verdicts.synthetic import LATER, NIGHT, PROFILE, World, decided, scaled
 
 FLAPS = "isr_flaps_per_partition_hour"
@@ -382,6 +383,15 @@ class TestPage:
         plan = world.write(NIGHT, failing)
         judge_night(plan)
         approved(as_read(write_report(plan).read_text(), "answer", "reference"))
+
+    def test_warnings_about_the_data(self, home: Path, approved: Approved) -> None:
+        """What the tables break that did not stop the night; a night where all holds has none."""
+        del home
+        plan = World(names=NAMES, scenarios=8).write(NIGHT)
+        judge_night(plan)
+        assert 'id="warnings"' not in render(read_night(plan))
+        warn(plan)
+        approved(as_read(render(read_night(plan)), "warnings"))
 
 
 class TestFigures:

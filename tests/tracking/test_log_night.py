@@ -41,6 +41,7 @@ from isr_pipeline.verdicts.record import (
     accept_command,
     load_verdict,
 )
+from tests.validation.tables import warn
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
 
 
@@ -301,6 +302,18 @@ class TestLogNight:
         (folder / "report.html").write_text("<!doctype html>")
         assert attach_report(plan) == parent
         assert "report.html" in {one.path for one in client.list_artifacts(parent)}
+
+    def test_warnings_about_the_data(self, client: MlflowClient) -> None:
+        """What a night's tables break that did not stop it is a tag, and a line of the note."""
+        world = World(scenarios=2)
+        warned, sound = world.write(NIGHT), world.write(LATER)
+        warn(warned)
+        tags = []
+        for plan in (warned, sound):
+            judge_night(plan)
+            tags.append(client.get_run(log_night(plan, "manual__1")).data.tags)
+        assert [one["warnings"] for one in tags] == ["outcomes.event_budget_spent", ""]
+        assert ["* warning: " in one["mlflow.note.content"] for one in tags] == [True, False]
 
     def test_a_note_of_many_configurations_fits(self, client: MlflowClient) -> None:
         """MLflow keeps a note in 8 000 characters: the rest is counted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -13,6 +14,8 @@ from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
 from isr_pipeline.tables import parts, store
 from isr_pipeline.tables.schemas import SCHEMAS
 from isr_pipeline.tables.summary import summarize
+from isr_pipeline.tables.validation import results
+from isr_pipeline.tables.validation.run import load_suite
 from isr_pipeline.worlds.columns import COUNTED, EXPOSURE, US_PER_HOUR
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ EXPERIMENT = "tiny"
 NIGHT = "2026-11-19"
 SCENARIOS = 6
 REFERENCE = "today"
+WARNS = "event_budget_spent"
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,14 @@ class TinyPlan:
     night: str = NIGHT
     experiment_digest: str = "e"
     code_version: str = "v"
+    version: str = "0"
     reference: str = REFERENCE
     stages: tuple[()] = ()
+
+    @property
+    def place(self) -> Path:
+        """Folder of what the night makes beside its tables."""
+        return Path(self.root).parent / "nights" / self.experiment / self.night
 
 
 def tiny_plan(root: str, names: Sequence[str] = ("faster", "safer"), *, night: str = NIGHT) -> Plan:
@@ -172,3 +182,12 @@ def write(table: str, rows: pd.DataFrame, plan: Plan) -> None:
         root=plan.root,
         lineage={"plan": parts.plan_key(plan), "panels": held},
     )
+
+
+def warn(plan: Plan) -> None:
+    """Note of a night's outcomes, as Great Expectations does, that pairs spent their budget."""
+    (spent,) = [one for one in load_suite("outcomes") if one["meta"]["name"] == WARNS]
+    told = {**spent, "description": f"{WARNS}: {spent['description']}"}
+    held = {"success": True, "expectation_config": told, "result": {}}
+    failed = {"success": False, "expectation_config": told, "result": {"unexpected_count": 3}}
+    results.write(plan, "outcomes", {"success": False, "results": [held, failed]})

@@ -17,8 +17,10 @@ from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.stages import BASELINE_SIDE
 from isr_pipeline.tables import parts, store
 from isr_pipeline.tables.schemas import SCHEMAS
-from isr_pipeline.tables.validation.data_docs import CHECKED_TABLES
-from isr_pipeline.tables.validation.run import DataRefused, broken_of, check, load_suite
+from isr_pipeline.tables.validation import results
+from isr_pipeline.tables.validation.data_docs import CHECKED_TABLES, CRITICAL, SUITES
+from isr_pipeline.tables.validation.reasons import REASONS
+from isr_pipeline.tables.validation.run import DataRefused, broken_of, check, load_suite, told
 from isr_pipeline.worlds.columns import ADDED
 from tests.tables import from_table, table_of
 from tests.validation import tables
@@ -89,7 +91,7 @@ class TestSoundNight:
         assert all((docs / page).is_file() for page in pages)
 
     def test_failed_pair_passes(self, night: Plan) -> None:
-        """A pair that spent its event budget is data: the verdict deals with it."""
+        """A pair that spent its event budget is data: told, and the verdict deals with it."""
         found = tables.outcomes(night)
         given = {"panel", "scenario_id", "config_id", "config_name", "stratum", "weight"}
         kept = given | {"simulated_ms", "kernel_events", "failed"}
@@ -98,7 +100,13 @@ class TestSoundNight:
         put(found, 4, {"failed": 1})
         tables.write("outcomes", found, night)
         tables.write("summary", tables.summary(found), night)
-        assert broken("outcomes", night) == set()
+        (spent,) = check("outcomes", night)
+        assert told(spent) == (
+            "warning: event_budget_spent: 1 row: panel=regression config_id=id-today "
+            "configuration=today scenario_id=regression-00004 failed=1"
+        )
+        (warned,) = results.warnings(night)
+        assert (warned.suite, warned.name, warned.count) == ("outcomes", "event_budget_spent", 1)
         assert broken("summary", night) == set()
 
 
@@ -313,7 +321,17 @@ class TestRefusal:
 class TestSuites:
     """The JSON files."""
 
-    @pytest.mark.parametrize("table", CHECKED_TABLES)
+    def test_severities(self) -> None:
+        """An expectation is critical unless the list says that something else takes care of it."""
+        listed = [(table, one) for table in SUITES for one in load_suite(table)]
+        assert {one["meta"]["name"] for _, one in listed if one["severity"] != CRITICAL} == {
+            "event_budget_spent",
+            "digest_not_noted",
+        }
+        for table, one in listed:
+            assert one["severity"] == REASONS[one["meta"]["why"]].severity, (table, one)
+
+    @pytest.mark.parametrize("table", SUITES)
     def test_sentences(self, table: str) -> None:
         """Every expectation has a name of its own and says in a sentence what it expects."""
         suite = load_suite(table)

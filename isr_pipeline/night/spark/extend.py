@@ -153,7 +153,7 @@ def _add_scenarios(plan: Plan, stage: Stage) -> None:
     folder = store.table_path("scenarios", plan.experiment, plan.night, plan.root)
     strata = stage_strata(plan, stage)
     rows = [dataclasses.asdict(row) for row in plan.draw_stage(stage, strata)]
-    lineage = store.read_lineage(folder)
+    lineage, sums = store.read_lineage(folder), store.read_sums(folder)
     own = f"{stage.panel}.parquet"
     with drafting(folder) as draft:
         for file in files(folder):
@@ -163,6 +163,7 @@ def _add_scenarios(plan: Plan, stage: Stage) -> None:
         with store.writing_file(draft.own, own, schema) as writer:
             writer.write_table(pa.Table.from_pylist(rows, schema=schema))
         store.write_lineage(draft.own, lineage)
+        store.write_sums(draft.own, {name: sum_ for name, sum_ in sums.items() if name != own})
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -65,6 +65,7 @@ SECTIONS = (
     Section("single", "Single scenarios that got much worse", changes.single, stays_open=True),
     Section("why", "Why", why.values, stays_open=True, linked=True),
     Section("improvements", "What got better", changes.improvements, stays_open=True),
+    Section("warnings", "Warnings about the data", facts.warnings, stays_open=True),
     Section("reference", "Against the reference", reference.values),
     Section("configurations", "Configurations", configurations.values, linked=True),
     Section("baseline", "Against the baseline", pictures.baseline),

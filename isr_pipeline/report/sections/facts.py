@@ -11,6 +11,7 @@ from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
 from isr_pipeline.report.words import WORDS
 from isr_pipeline.tables import store
+from isr_pipeline.tables.validation import results
 from isr_pipeline.tables.validation.data_docs import night_page
 from isr_pipeline.verdicts import ledger
 from isr_pipeline.verdicts.figures import floor_figure
@@ -72,6 +73,12 @@ def _floor(data: NightData, metric: str, floor: float) -> str:
 def glossary(_: Page, __: NightData) -> dict[str, Any]:
     """Every word with its meaning, in the order of the alphabet."""
     return {"words": sorted(WORDS.items())}
+
+
+def warnings(_: Page, data: NightData) -> dict[str, Any] | None:
+    """What the tables break that does not stop the night; nothing where all holds."""
+    warned = results.warnings(data.plan)
+    return {"warned": warned} if warned else None
 
 
 def data(_: Page, data: NightData) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from isr_pipeline.report.tracking.client import (
     remove_runs,
 )
 from isr_pipeline.tables import store
+from isr_pipeline.tables.validation import results
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.changes import read_changes
 from isr_pipeline.verdicts.record import RED, NightVerdict, Status, verdict_of
@@ -91,7 +92,8 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
         trends = trend.experiment_id(client, plan.experiment)
         links = _links(plan, dag_run_id, known, made, trends=trends)
         asked = plan if differences.is_answer(plan, verdict) else None
-        note = names.night_note(verdict, links, _changed(plan), plan.reference, asked)
+        told = [*_changed(plan), *(f"warning: {one}" for one in results.warnings(plan))]
+        note = names.night_note(verdict, links, told, plan.reference, asked)
         client.set_tag(parent, pages.NOTE_TAG, note)
         _replace(client, before, parent)
         for run_id in reversed(made):
@@ -230,6 +232,7 @@ def _log_parent(
     tags = {
         **_shared_tags(plan, dag_run_id),
         **names.verdict_tags(verdict),
+        "warnings": ",".join(f"{one.suite}.{one.name}" for one in results.warnings(plan)),
         "kind": "night",
         "status": names.WRITING,
     }
@@ -291,7 +294,8 @@ def _log_panel(client: MlflowClient, run_id: str, plan: Plan) -> None:
 def _changed(plan: Plan) -> list[str]:
     """What changed since the baseline, for the note."""
     config_names = {one.config_id: one.name for one in plan.configurations}
-    return read_changes(plan.place).lines(config_names, CHANGES_SHOWN)
+    lines = read_changes(plan.place).lines(config_names, CHANGES_SHOWN)
+    return [f"changed: {line}" for line in lines]
 
 
 def _log_children(

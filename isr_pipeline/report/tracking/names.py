@@ -156,7 +156,7 @@ _TO_DO = "* `"
 def night_note(
     verdict: NightVerdict,
     links: dict[str, str],
-    changed: Sequence[str] = (),
+    remarks: Sequence[str] = (),
     reference: str = "",
     asked: Plan | None = None,
 ) -> str:
@@ -167,7 +167,7 @@ def night_note(
     Args:
         verdict: the night's.
         links: text -> address.
-        changed: what changed since the baseline, one line each.
+        remarks: what changed since the baseline, and warnings about the data, one line each.
         reference: name of what the others are compared with.
         asked: the plan of a night that answers a question; see :func:`differences.is_answer`.
     """
@@ -180,7 +180,7 @@ def night_note(
         "",
         " · ".join(f"[{name}]({target})" for name, target in links.items()),
         "",
-        *(f"* changed: {line}" for line in changed),
+        *(f"* {line}" for line in remarks),
         *(f"{_TO_DO}{command}`" for command in ([] if asked else what_to_do(verdict))),
         "",
         f"| {' | '.join(('configuration', 'verdict', *map(_heading, told)))} |",

@@ -23,6 +23,18 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
 
 CHECKED_TABLES = ("scenarios", "outcomes", "summary")
+"""Tables that a night checks before it goes on."""
+
+FILES = "files"
+"""Suite about the files of all tables, which is checked where a night is validated again."""
+
+SUITES = (*CHECKED_TABLES, FILES)
+
+CRITICAL = "critical"
+"""Severity of what stops a night."""
+
+WARNING = "warning"
+"""Severity of what is told."""
 
 NIGHTS_MAX = 60
 """Nights that the index lists."""
@@ -57,8 +69,9 @@ th, td { text-align: left; vertical-align: top; padding: 5px 14px 5px 0;
 
 WHAT = (
     "Great Expectations checks each table of a night before anything is concluded from it. A table "
-    "that breaks an expectation is refused, and the night has no verdict. Open a table to see each "
-    "expectation and the rows that break it."
+    "that breaks a critical expectation is refused, and the night has no verdict; a warning is "
+    "told. The files are checked where somebody validates the night again. Open a table to see "
+    "each expectation and the rows that break it."
 )
 
 
@@ -71,12 +84,14 @@ class Broken:
         says: what it expects, in a sentence.
         count: rows that break it.
         offenders: some of them: key, and the values that break it.
+        severity: critical, which stops a night, or warning.
     """
 
     name: str
     says: str
     count: int
     offenders: list[dict[str, Any]]
+    severity: str = CRITICAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +101,7 @@ class Checked:
     Attributes:
         table: which one.
         held: expectations that held; ``of``: all of its suite.
-        refused: names of those that did not hold.
+        refused: names of the critical ones that did not hold.
         at: when, in UTC.
         page: below the site.
         broken: what did not hold, as :class:`Broken` has it; values are texts. A night of before
@@ -136,9 +151,9 @@ def add(
             page = name if name.startswith("validations/") else page
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
     found = {one.table: one for one in _checked(site, plan.night)}
-    refused = [one.name for one in broken]
+    refused = [one.name for one in broken if one.severity == CRITICAL]
     shown = [asdict(one) | {"offenders": [_texts(row) for row in one.offenders]} for one in broken]
-    found[table] = Checked(table, of - len(refused), of, refused, now, page, shown)
+    found[table] = Checked(table, of - len(broken), of, refused, now, page, shown)
     kept = [asdict(one) for one in found.values()]
     write_whole(site / _CHECKED / f"{plan.night}.json", json.dumps(kept) + "\n")
     _write_index(site, plan.experiment)
@@ -152,7 +167,7 @@ def _texts(row: dict[str, Any]) -> dict[str, str]:
 
 def remove_night(site: Place, experiment: str, night: str) -> None:
     """Remove a night's pages."""
-    for table in CHECKED_TABLES:
+    for table in SUITES:
         remove_tree(site / "validations" / table / night)
     page = night_page(site, night)
     if page.is_file():
@@ -165,9 +180,10 @@ def remove_night(site: Place, experiment: str, night: str) -> None:
 
 def _write_index(site: Place, experiment: str) -> None:
     nights = sorted((file.stem for file in (site / _CHECKED).glob("*.json")), reverse=True)
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("night", *CHECKED_TABLES))
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("night", *SUITES))
     rows = "".join(_row(site, night) for night in nights[:NIGHTS_MAX])
-    suites = ", ".join(f'<a href="expectations/{one}.html">{one}</a>' for one in CHECKED_TABLES)
+    made = [one for one in SUITES if (site / "expectations" / f"{one}.html").is_file()]
+    suites = ", ".join(f'<a href="expectations/{one}.html">{one}</a>' for one in made)
     nights_table = _table("Nights", "Nights, newest first", head, rows)
     said = f"<p>{WHAT}</p><p>Suites: {suites}</p>{nights_table}"
     write_whole(index(site), _page(f"Data Docs: {experiment}", said))
@@ -175,11 +191,11 @@ def _write_index(site: Place, experiment: str) -> None:
 
 def _write_night(site: Place, experiment: str, night: str) -> None:
     found = {one.table: one for one in _checked(site, night)}
-    head = "".join(f'<th scope="col">{name}</th>' for name in CHECKED_TABLES)
-    cells = "".join(_cell(found.get(table), "../") for table in CHECKED_TABLES)
+    head = "".join(f'<th scope="col">{name}</th>' for name in SUITES)
+    cells = "".join(_cell(found.get(table), "../") for table in SUITES)
     said = f'<p>{WHAT}</p><p><a href="../index.html">All nights</a></p>'
     said += _table("Tables", "Tables of the night", head, f"<tr>{cells}</tr>")
-    for table in CHECKED_TABLES:
+    for table in SUITES:
         broken = found[table].broken if table in found else ()
         said += "".join(_broken(table, one) for one in broken)
     write_whole(night_page(site, night), _page(f"Data Docs: {experiment}, night {night}", said))
@@ -197,7 +213,9 @@ def _broken(table: str, one: Mapping[str, Any]) -> str:
     said = "1 row breaks it" if count == 1 else f"{count} rows break it"
     said += f"; {listed} of them" if count > listed else ""
     name = escape(one["name"])
-    return f"<h2>{table}: {name}</h2><p>{escape(one['says'])}</p>" + _table(name, said, head, rows)
+    severity = escape(one.get("severity", CRITICAL))
+    heading = f"<h2>{table}: {name} ({severity})</h2><p>{escape(one['says'])}</p>"
+    return heading + _table(name, said, head, rows)
 
 
 def _table(label: str, caption: str, head: str, rows: str) -> str:
@@ -221,7 +239,7 @@ _HEAD = f'<link rel="icon" href="data:,"><style>{STYLE}</style></head>'
 
 def _row(site: Place, night: str) -> str:
     found = {one.table: one for one in _checked(site, night)}
-    cells = "".join(_cell(found.get(table)) for table in CHECKED_TABLES)
+    cells = "".join(_cell(found.get(table)) for table in SUITES)
     return f'<tr id="{escape(night)}"><th scope="row">{escape(night)}</th>{cells}</tr>'
 
 
@@ -231,6 +249,9 @@ def _cell(one: Checked | None, up: str = "") -> str:
     said = f"{one.held} of {one.of} held"
     if one.refused:
         said += f'; <span class="refused">refused: {escape(", ".join(one.refused))}</span>'
+    warned = [found["name"] for found in one.broken if found["name"] not in one.refused]
+    if warned:
+        said += f"; warning: {escape(', '.join(warned))}"
     return f'<td><a href="{up}{escape(one.page)}">{said}</a><br>{escape(one.at)} UTC</td>'
 
 

@@ -6,6 +6,7 @@ Columns keep Arrow's types, so that a null is not a NaN, and a rule about a null
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from isr_pipeline.base.storage.places import Place
 from isr_pipeline.base.storage.published import files
+from isr_pipeline.base.storage.remote import RemotePath
 from isr_pipeline.experiment.plan import Plan, stage_strata
 from isr_pipeline.experiment.stages import BASELINE_SIDE
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
@@ -306,6 +309,42 @@ def _from_outcomes(plan: Plan) -> pd.DataFrame:
         }
         found.append(pd.DataFrame(made).reset_index())
     return _pandas(pa.Table.from_pandas(pd.concat(found), preserve_index=False))
+
+
+# ---- files -------------------------------------------------------------------------------------
+
+ABSENT = "absent"
+"""In place of the digest of what is not there, or not among what was published."""
+
+
+def files_frame(plan: Plan) -> Frame:
+    """Every file of a night's tables: its digest, and the one that it had when it was published.
+
+    The latter is null where a night of before 0.3.0 noted none.
+    """
+    found = [row for table in store.TABLES for row in _files(table, plan)]
+    return Frame(rows := _small(found), rows[["table", "file"]])
+
+
+def _files(table: str, plan: Plan) -> Iterator[dict[str, str | None]]:
+    folder = store.table_path(table, plan.experiment, plan.night, plan.root)
+    held = {one.name: one for one in files(folder)}
+    published = {one.name: one.sha256 for one in held.values() if one.sha256}
+    published |= store.read_sums(folder)
+    if not held and not published:
+        yield {"table": table, "file": "*", "sha256": ABSENT, "sha256_published": "unknown"}
+    for name in sorted(held.keys() | published.keys()):
+        sha256 = _sha256(held[name].place) if name in held else ABSENT
+        noted = published.get(name, ABSENT) if published else None
+        yield {"table": table, "file": name, "sha256": sha256, "sha256_published": noted}
+
+
+def _sha256(place: Place) -> str:
+    try:
+        content = place.read_buffer() if isinstance(place, RemotePath) else place.read_bytes()
+    except OSError as error:
+        return error.strerror or ABSENT
+    return hashlib.sha256(content).hexdigest()
 
 
 _FRAMES: dict[str, Callable[[Plan, pa.Table], Frame]] = {

@@ -12,23 +12,25 @@ import json
 import logging
 import os
 import tempfile
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.errors import LINE_MAX, Refused, shortened
 from isr_pipeline.base.files.lock import alone
 from isr_pipeline.base.home import SHIPPED, Home
-from isr_pipeline.tables.validation import data_docs
-from isr_pipeline.tables.validation.data_docs import CHECKED_TABLES, Broken
+from isr_pipeline.tables.validation import data_docs, results
+from isr_pipeline.tables.validation.data_docs import CRITICAL, FILES, SUITES, Broken
 from isr_pipeline.tables.validation.frames import (
     Frame,
     Unreadable,
     columns_found,
     columns_given,
     columns_planned,
+    files_frame,
     frame,
 )
 from isr_pipeline.tables.validation.rules import columns_that_break, kept
@@ -50,7 +52,7 @@ KEYS_KEPT_ROWS_MAX = 100_000
 CONFIG_NAME = "config_name"
 
 Expectation = dict[str, Any]
-"""One of a suite, as its file has it; ``meta`` holds its name."""
+"""One of a suite, as its file has it; ``meta`` holds its name, and why it is critical or not."""
 
 Offenders = list[dict[str, Any]]
 """Rows, values by the names of their columns."""
@@ -71,14 +73,21 @@ class DataRefused(Refused):
         self.expectations = [one.name for one in broken]
         self.offenders = broken[0].offenders
         self.docs = docs
-        count = broken[0].count
-        rows = _rows_said(self.offenders)
         others = f" (also: {', '.join(self.expectations[1:])})" if len(broken) > 1 else ""
-        text = (
-            f"{table} of night {night} refused: {broken[0].name}: {count} "
-            f"{'row' if count == 1 else 'rows'}: {rows}{others}; Data Docs: {docs}"
-        )
+        text = f"{table} of night {night} refused: {_rows_of(broken[0])}{others}; Data Docs: {docs}"
         super().__init__(" ".join(text.split()))
+
+
+def told(broken: Broken) -> str:
+    """``warning: event_budget_spent: 3 rows: scenario_id=r-17 failed=1``."""
+    said = " ".join(f"{broken.severity}: {_rows_of(broken)}".split())
+    return shortened(said, LINE_MAX)
+
+
+def _rows_of(broken: Broken) -> str:
+    """``more_lost_than_acked: 1 row: scenario_id=r-17 records_lost=5``."""
+    rows = "1 row" if broken.count == 1 else f"{broken.count} rows"
+    return f"{broken.name}: {rows}: {_rows_said(broken.offenders)}"
 
 
 def _rows_said(offenders: list[dict[str, Any]]) -> str:
@@ -97,37 +106,57 @@ def _shown(row: dict[str, Any]) -> str:
     return " ".join(f"{key}={value}" for key, value in row.items())
 
 
-def check(table: str, plan: Plan) -> None:
-    """Check one table of a night.
+def check(table: str, plan: Plan) -> list[Broken]:
+    """Check one table of a night before it goes on.
 
     Args:
         table: scenarios, outcomes or summary.
         plan: the night's plan.
 
+    Returns:
+        What it breaks that does not stop the night.
+
     Raises:
-        DataRefused: the table breaks an expectation. Data Docs are written first.
+        DataRefused: the table breaks a critical expectation. Data Docs are written first.
         StoreError: the object store that it lies in lost it, or does not answer.
     """
-    if table not in CHECKED_TABLES:
-        msg = f"no suite for table {table!r}; there are {', '.join(CHECKED_TABLES)}"
+    broken, _, page = checked(table, plan)
+    critical = [one for one in broken if one.severity == CRITICAL]
+    if critical:
+        raise DataRefused(table, plan.night, critical, page)
+    return broken
+
+
+def checked(suite: str, plan: Plan) -> tuple[list[Broken], int, Place]:
+    """Check a night by one suite; keep what was found, and write Data Docs.
+
+    Returns:
+        What does not hold, how many expectations the suite has, the night's page in Data Docs.
+
+    Raises:
+        StoreError: the object store that the tables lie in does not answer.
+    """
+    if suite not in SUITES:
+        msg = f"no suite for table {suite!r}; there are {', '.join(SUITES)}"
         raise ValueError(msg)
     site = Home.from_environment().data_docs(plan.experiment)
     with tempfile.TemporaryDirectory(prefix="isr-docs-") as folder:
-        broken, of = broken_of(table, plan, Path(folder))
+        broken, of = broken_of(suite, plan, Path(folder))
         with alone(Home.from_environment().locks, f"data-docs.{plan.experiment}"):
-            page = data_docs.add(site, Path(folder), table, plan, broken, of)
-    if broken:
-        raise DataRefused(table, plan.night, broken, page)
+            page = data_docs.add(site, Path(folder), suite, plan, broken, of)
+    return broken, of, page
 
 
 def broken_of(table: str, plan: Plan, pages: Path | None = None) -> tuple[list[Broken], int]:
     """What a table breaks of its suite, in the suite's order, and how many expectations that has.
 
     Args:
-        table: of the night.
+        table: of the night, or the suite of its files.
         plan: the night's plan.
-        pages: folder for Data Docs; none are made without.
+        pages: folder for Data Docs; without it nothing is written.
     """
+    if table == FILES:
+        return _validated(table, load_suite(table), files_frame(plan), plan, pages)
     planned = columns_planned(table)
     found: list[str] = []
     try:
@@ -147,11 +176,13 @@ def broken_of(table: str, plan: Plan, pages: Path | None = None) -> tuple[list[B
 def load_suite(table: str) -> list[Expectation]:
     """Expectations of a table: those of its file, and that what is never null is not."""
     content = json.loads((SHIPPED / "expectations" / f"{table}.json").read_text())
+    if table == FILES:
+        return list(content["expectations"])
     given = [
         {
             "type": "expect_column_values_to_not_be_null",
             "kwargs": {"column": column},
-            "meta": {"name": f"{column}_null"},
+            "meta": {"name": f"{column}_null", "why": "incomplete"},
             "severity": "critical",
             "description": f"{column} is never null.",
         }
@@ -164,7 +195,7 @@ def _columns_expectation(name: str, planned: list[str]) -> Expectation:
     return {
         "type": "expect_table_columns_to_match_set",
         "kwargs": {"column_set": planned, "exact_match": True},
-        "meta": {"name": name},
+        "meta": {"name": name, "why": "incomplete"},
         "severity": "critical",
         "description": "The table can be read; its columns and their types are the schema's.",
     }
@@ -200,7 +231,10 @@ def _validated(
         raise RuntimeError(msg)
     names = {one.config_id: one.name for one in plan.configurations}
     broken = [
-        _with_names(_broken(one, found[one["meta"]["name"]], of), names)
+        replace(
+            _with_names(_broken(one, found[one["meta"]["name"]], of), names),
+            severity=one["severity"],
+        )
         for one in suite
         if not found[one["meta"]["name"]].success
     ]
@@ -227,7 +261,9 @@ def _results(
     # The import, which sets this level anew, tells Airflow's log of each function that it looks at.
     said = logging.getLogger("great_expectations")
     said.setLevel(logging.ERROR)
-    import great_expectations as gx  # noqa: PLC0415 - two seconds, and reads the variable above
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of pyspark, which nothing here uses
+        import great_expectations as gx  # noqa: PLC0415 - two seconds; reads the variable above
 
     importlib.import_module("isr_pipeline.tables.validation.row_rule")  # registers it
     said.setLevel(logging.ERROR)
@@ -265,6 +301,8 @@ def _results(
         run_id=gx.RunIdentifier(run_name=plan.night, run_time=night),
     )
     (validated,) = result.run_results.values()
+    if pages is not None:
+        results.write(plan, table, validated.to_json_dict())
     return list(validated.results)
 
 
