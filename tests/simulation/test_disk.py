@@ -523,6 +523,13 @@ class TestCauses:
         assert shrinks(found)
         assert removals(found) == []
 
+    def test_none_by_a_stuck_send(self) -> None:
+        """The fault holds up the thread, no load does."""
+        stall = {"kind": "read_stall", "broker": 1, "stage": "send"}
+        found = ran(None, faults=[{**stall, "start_ms": 12_000, "duration_ms": 10_000}])
+        assert shrinks(found)
+        assert removals(found) == []
+
     def test_none_by_a_fault_after_a_wait(self) -> None:
         """A disk that stood still for a while explains nothing ten seconds later."""
         pause = {"kind": "pause", "broker": 3, "start_ms": 25_000, "duration_ms": 10_000}
