@@ -41,6 +41,7 @@ from isr_pipeline.simulation.world.tables import (
 
 RETRY_US = 100_000  # retry.backoff.ms: before a request is sent again, and metadata asked for
 METADATA_MAX_AGE_US = 300_000_000  # metadata.max.age.ms
+READER_RETRY_US = 100_000  # a consumer's own retry.backoff.ms
 MILLION = 1_000_000
 
 
@@ -432,7 +433,7 @@ def ask_for_cold_data(world: World, request: Request) -> None:
     now = world.now
     if request.error != RequestError.NONE:
         request.error = RequestError.NONE
-        request.deadline = now + RETRY_US
+        request.deadline = now + READER_RETRY_US
     asks = max(now, request.deadline)
     request.deadline = asks + fault.arg  # its pace; 0: as fast as it is answered
     request.state = RequestState.TO_BROKER

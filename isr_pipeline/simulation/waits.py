@@ -53,8 +53,8 @@ def forget_waits(thread: FetcherThread) -> None:
 def waited_for(world: World, thread: FetcherThread, lag: int) -> int:
     """For what ``thread`` has waited longest, and how long: us times 4, and a `WaitedFor`.
 
-    0 if that was less than half of its lag, which has another cause then, or if a fault of a disk or
-    a log goes on at either end.
+    0 if that was less than half of its lag, which has another cause then, or if a fault of a disk
+    or a log goes on at either end.
     """
     if thread.leader.faults_on + thread.follower.faults_on > 0:
         return 0

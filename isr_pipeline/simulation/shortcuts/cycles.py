@@ -634,6 +634,7 @@ PLANNED = frozenset(
         "Broker.client_us", "World.imbalance_check_us", "World.sample_period_us", "RETRY_US",
         "EXPIRY_RETRY_US", "LOG_DIR_NOTICE_US", "UNFENCE_LOW_US", "UNFENCE_HIGH_US",
         "METADATA_MAX_AGE_US",
+        "READER_RETRY_US",
     }
 )  # fmt: skip
 """Times that only say when a slot fires, or a cell that holds a time falls due: `_plans_end`, of
