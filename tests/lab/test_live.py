@@ -48,7 +48,8 @@ def test_a_cluster_is_imported_as_it_was_made(
     truth = topology.truth(cluster)
     assert seen["release"] == f"{release.major}.{release.minor}"
     assert seen["conflicts"] == []
-    assert {one["what"].partition(".")[0] for one in seen["assumed"]} == {"topics", "service"}
+    assumed = {one["what"].partition(".")[0] for one in seen["assumed"]}
+    assert assumed == {"topics", "service", "hardware"}
     assert compare(seen, truth, topology.standing(release, killed=False)) > 100
     assert PASSWORD not in out.read_text() + json.dumps(seen)
 
