@@ -369,6 +369,8 @@ class Partition(Registration, lines=True):
     ledger_tail: Loose
     ledger_uncommitted: Loose  # first batch not yet committed
     ledger_start: Offset  # at which the ledger's first entry begins
+    # ldr: by so much the stamps of batches are ahead of the clock of the leader's page cache
+    clock_shift: Cell
     eligible: Mask  # ctl: see `simulation.eligible`
     flags: Bits[Standing]  # msr
     unavailable_time: Total  # msr: time so far, after warm-up; so are the others
@@ -393,7 +395,6 @@ class Partition(Registration, lines=True):
     min_insync_replicas: Fixed  # the topic's own, 0 if it has none
     unclean_leader_election: Fixed  # the topic's own: `OwnSetting`
     clock_of: Cell  # ldr: position of the replica whose broker's clock batches are stamped by
-    clock_shift: Cell  # ldr: so much more than its clock the stamps are
     begins_cold: Flag  # enc: it holds records that are older than the scenario
     has_waiting_produces: Loose  # ldr: an acks=all request may wait for the high watermark
     acknowledged_records: Total  # ldr: acknowledged to acks=all
@@ -455,11 +456,6 @@ class FetcherThread(Row, lines=True):
     request: Maybe[Request]  # it waits for
     fetched: Ref[Fetched]  # its first fetched partition
     append_place: Cell  # fetched partition being appended
-    # msr: since it last found nothing to fetch, how long it waited for its own disk, for the
-    # leader's log, and for the leader's network thread
-    disk_waited: Counter
-    log_waited: Counter
-    send_waited: Counter
     append_until: Time  # its append lasts at least so long, and until its disk has
     disk_target: Counter  # written so much
     holds_back: Flag  # appending: batches before a corrupt one are held back
@@ -476,6 +472,11 @@ class FetcherThread(Row, lines=True):
     used_count: Cell  # fol: fetched partitions up to the last that was ever fetched
     takes_turns: Flag  # fol: an answer could not hold all
     first_turn: Cell  # fol: then the place that the next fetch names first
+    # msr: since it last found nothing to fetch, how long it waited for its own disk, for the
+    # leader's log, and for the leader's network thread
+    disk_waited: Counter
+    log_waited: Counter
+    send_waited: Counter
 
 
 class Fetching(Row):
