@@ -22,7 +22,7 @@ def withholds(world: World, fetched: Fetched, entry: Entry) -> bool:
     """
     if fetched.throttled & Throttled.BY_LEADER == 0 or (fetched.leader.isr & entry.bit) != 0:
         return False
-    return _leader_exceeds(world, fetched.leader.broker)
+    return _leader_exceeds(world, fetched)
 
 
 @compiled
@@ -33,17 +33,21 @@ def keeps_waiting(world: World, rules: Rules, fetched: Fetched, entry: Entry) ->
     """
     if rules.quota_spares_in_sync:
         return withholds(world, fetched, entry)
-    return fetched.throttled & Throttled.BY_LEADER != 0 and _leader_exceeds(
-        world, fetched.leader.broker
-    )
+    return fetched.throttled & Throttled.BY_LEADER != 0 and _leader_exceeds(world, fetched)
+
+
+@compiled
+def _leader_exceeds(world: World, fetched: Fetched) -> bool:
+    broker = fetched.leader.broker
+    return _exceeds(world, broker, OF_LEADER, broker.leader_throttled_rate)
 
 
 @cold
-def _leader_exceeds(world: World, broker: Broker) -> bool:
+def _exceeds(world: World, broker: Broker, whose: int, rate: int) -> bool:
+    """Whether a quota of ``broker`` has counted more than its rate allows."""
     note(world, Depends.QUOTA)
-    rate = broker.leader_throttled_rate
     return is_quota(rate) and is_exceeded(
-        broker.quotas[OF_LEADER], broker.quota_window_num, broker.quota_window_us, rate, world.now
+        broker.quotas[whose], broker.quota_window_num, broker.quota_window_us, rate, world.now
     )
 
 
@@ -56,16 +60,8 @@ def leaves_out(world: World, fetched: Fetched) -> bool:
     """
     if fetched.throttled & Throttled.BY_FOLLOWER == 0 or fetched.lag == Lag.NONE:
         return False
-    return _follower_exceeds(world, fetched.follower.broker)
-
-
-@cold
-def _follower_exceeds(world: World, broker: Broker) -> bool:
-    note(world, Depends.QUOTA)
-    rate = broker.follower_throttled_rate
-    return is_quota(rate) and is_exceeded(
-        broker.quotas[OF_FOLLOWER], broker.quota_window_num, broker.quota_window_us, rate, world.now
-    )
+    broker = fetched.follower.broker
+    return _exceeds(world, broker, OF_FOLLOWER, broker.follower_throttled_rate)
 
 
 @compiled

@@ -205,26 +205,22 @@ SHARE_OF_SCENARIOS = Unit(
 MS = Unit("ms", "ms", "ms", type="float")
 """A time of each scenario: of latencies factors are judged, not sums."""
 
-REPLICA_MS = Unit(
-    "replica-ms",
-    "s, summed over replicas",
-    "replica-ms",
-    words_in=1000,
-    type="float",
-    year="replica-minutes",
-    year_in=60_000,
-)
+
+def _summed_ms(things: str) -> Unit:
+    """Times of so many things, in a scenario's total."""
+    return Unit(
+        f"{things}-ms",
+        f"s, summed over {things}s",
+        f"{things}-ms",
+        words_in=1000,
+        type="float",
+        year=f"{things}-minutes",
+        year_in=60_000,
+    )
 
 
-REQUEST_MS = Unit(
-    "request-ms",
-    "s, summed over requests",
-    "request-ms",
-    words_in=1000,
-    type="float",
-    year="request-minutes",
-    year_in=60_000,
-)
+REPLICA_MS = _summed_ms("replica")
+REQUEST_MS = _summed_ms("request")
 
 
 def _a_scenario(things: str) -> Unit:

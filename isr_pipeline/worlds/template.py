@@ -182,10 +182,11 @@ class Template:
         bursts = np.array([entities.burst_batch(i) for i in range(n)])
         orders = np.array([sum(pos << (4 * pos) for pos in range(rf)) for rf in range(MAX_RF + 1)])
         first = np.array([entities.first_stream.get(i, 0) for i in range(n)])
+        log_ends = self._log_ends()
         table_of(self.w, "partitions").begin(
             isr=entities.isrs,
-            ledger_start=self._log_ends(),
-            begins_cold=self._log_ends() > 0,
+            ledger_start=log_ends,
+            begins_cold=log_ends > 0,
             leader=entities.leaders,
             last_leader=entities.leaders,
             min_insync_replicas=entities.min_isr,

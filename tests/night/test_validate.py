@@ -32,10 +32,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tables of a sound night, all five."""
     root = tmp_path_factory.mktemp("sound")
     plan = tiny_plan(str(root))
-    found = tables.outcomes(plan)
-    tables.write("scenarios", tables.scenarios(), plan)
-    tables.write("outcomes", found, plan)
-    tables.write("summary", tables.summary(found), plan)
+    tables.write_sound(plan)
     for name in ("events", "verdicts"):
         rows = pd.DataFrame({"panel": ["regression"], "config_id": ["id-faster"]})
         store.write_table(name, plan.experiment, plan.night, rows, root=plan.root)

@@ -402,9 +402,9 @@ class TestPageCache:
     """What a follower that was away fetches is read from the disk, if it is old enough."""
 
     @staticmethod
-    def back_after(**machine: Any) -> float:
-        """How long a follower that is 100 MB behind needs, over leaders of such a machine."""
-        hardware = {**READS, "disk_write_bytes_per_s": READ_RATE, "dirty_bytes": DIRTY, **machine}
+    def behind(records: dict[int, int], *faults: dict[str, Any], **machine: Any) -> Result:
+        """Followers of a leader on such a machine begin so many records behind it."""
+        hardware = {**READS, "dirty_bytes": DIRTY, **machine}
         stream = {"records_per_s": 10, "record_bytes": 50_000, "records_per_batch": 1}
         scenario = parse_scenario(
             {
@@ -421,15 +421,19 @@ class TestPageCache:
                     {
                         "name": "t",
                         "assignment": {0: [1, 2, 3]},
-                        "behind": {0: {3: 2000}},
+                        "behind": {0: records} if records else {},
                         "produce": stream,
                     }
                 ],
-                "config": {"replica.lag.time.max.ms": 4000},
+                "faults": list(faults),
             },
             "behind",
         )
-        found = run(scenario, events=True)
+        return run(scenario, events=True)
+
+    def back_after(self, **machine: Any) -> float:
+        """How long a follower that is 100 MB behind needs, over leaders of such a machine."""
+        found = self.behind({3: 2000}, **{"disk_write_bytes_per_s": READ_RATE, **machine})
         return next(float(one["t_ms"]) for one in found.events if one["kind"] == "isr_expand")
 
     def test_the_leaders_disk_decides(self) -> None:
@@ -446,35 +450,11 @@ class TestPageCache:
         """Followers that keep up read no disk."""
         assert ran(1, disk_write_bytes_per_s=10**9, **READS).outcome["cold_read_bytes"] == 0
 
-    @staticmethod
-    def read_for(*faults: dict[str, Any], behind: tuple[int, ...] = (3,), **machine: Any) -> int:
+    def read_for(self, *faults: dict[str, Any], behind: tuple[int, ...] = (3,)) -> int:
         """How much the leader's disk reads for followers that are 20 MB behind."""
-        hardware = {**READS, "disk_write_bytes_per_s": 10**9, "dirty_bytes": DIRTY, **machine}
-        stream = {"records_per_s": 10, "record_bytes": 50_000, "records_per_batch": 1}
-        scenario = parse_scenario(
-            {
-                "scenario_id": "cold",
-                "warmup_ms": 0,
-                "horizon_ms": 60_000,
-                "cluster": {
-                    "release": "3.7-3.9",
-                    "controller": "kraft",
-                    "brokers": [1, 2, 3],
-                    "broker_hardware": {1: hardware},
-                },
-                "topics": [
-                    {
-                        "name": "t",
-                        "assignment": {0: [1, 2, 3]},
-                        "behind": {0: dict.fromkeys(behind, 400)} if behind else {},
-                        "produce": stream,
-                    }
-                ],
-                "faults": list(faults),
-            },
-            "cold",
-        )
-        return int(run(scenario).outcome["cold_read_bytes"])
+        records = dict.fromkeys(behind, 400)
+        found = self.behind(records, *faults, disk_write_bytes_per_s=10**9)
+        return int(found.outcome["cold_read_bytes"])
 
     def test_a_second_reader_finds_it_warm(self) -> None:
         """Two followers that fetch the same at one pace cost one read."""

@@ -191,3 +191,11 @@ def warn(plan: Plan) -> None:
     held = {"success": True, "expectation_config": told, "result": {}}
     failed = {"success": False, "expectation_config": told, "result": {"unexpected_count": 3}}
     results.write(plan, "outcomes", {"success": False, "results": [held, failed]})
+
+
+def write_sound(plan: Plan) -> None:
+    """Write the three tables of a sound night."""
+    found = outcomes(plan)
+    write("scenarios", scenarios(), plan)
+    write("outcomes", found, plan)
+    write("summary", summary(found), plan)

@@ -51,10 +51,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tables of a sound night."""
     root = tmp_path_factory.mktemp("sound")
     plan = tiny_plan(str(root))
-    found = tables.outcomes(plan)
-    tables.write("scenarios", tables.scenarios(), plan)
-    tables.write("outcomes", found, plan)
-    tables.write("summary", tables.summary(found), plan)
+    tables.write_sound(plan)
     return root
 
 
