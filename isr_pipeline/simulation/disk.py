@@ -43,7 +43,7 @@ def is_limited(disk: Disk) -> bool:
 
 
 @compiled
-def _rate(disk: Disk) -> int:
+def write_rate(disk: Disk) -> int:
     """What it writes a second at present: 0 while it stands still."""
     return disk.write_bytes_per_s * disk.write_factor // MILLION
 
@@ -56,7 +56,7 @@ def drain(world: World, disk: Disk) -> None:
     """
     since = disk.drained_at
     disk.drained_at = world.now
-    rate = _rate(disk)
+    rate = write_rate(disk)
     if rate == 0:
         return
     reading = max(0, min(disk.read_until, world.now) - since)
@@ -100,7 +100,7 @@ def written_at(world: World, disk: Disk, target: int) -> int:
     missing = target - (disk.entered - disk.dirty)
     if missing <= 0:
         return world.now
-    rate = _rate(disk)
+    rate = write_rate(disk)
     if rate == 0:
         return INF
     quarters = -(-(missing * QUARTERS * MILLION - disk.written_rest) // rate)

@@ -26,6 +26,7 @@ from isr_pipeline.kafka.record import Pending
 from isr_pipeline.kafka.releases import UNKNOWN, Clock, Kip501, Rules
 from isr_pipeline.kafka.rows import Array, Row, number_of
 from isr_pipeline.simulation.clients import waiting
+from isr_pipeline.simulation.disk import disk_of, is_limited, write_rate
 from isr_pipeline.simulation.eligible import eligible_now
 from isr_pipeline.simulation.follower import expects, nothing_against, of_thread
 from isr_pipeline.simulation.kernel import finish, take_until
@@ -547,11 +548,35 @@ def _locks(world: World, rules: Rules, seen: Array, _: World) -> bool:
 
 
 @compiled
+def _stands_still(broker: Broker, log_dir: int) -> bool:
+    """Whether a disk writes nothing: appends wait for the end of the fault, which has its event."""
+    disk = disk_of(broker, log_dir)
+    return is_limited(disk) and write_rate(disk) == 0
+
+
+@compiled
+def _waits_for_disk(handler: Handler) -> bool:
+    """Whether a handler's append waits for a disk that stands still."""
+    leader = handler.locked
+    writes = handler.state == HandlerState.PRODUCE_DISK
+    return writes and _stands_still(leader.broker, leader.log_dir)
+
+
+@compiled
+def _thread_waits_for_disk(thread: FetcherThread) -> bool:
+    """Whether a fetcher thread's append waits for a disk that stands still."""
+    if thread.state != ThreadState.APPENDING or not thread.holds_back:
+        return False
+    follower = thread.fetched[thread.append_place].follower
+    return _stands_still(thread.follower, follower.log_dir)
+
+
+@compiled
 def _at_work(world: World, rules: Rules, seen: Array, _: World) -> bool:
-    """An entity at work has a next event."""
+    """An entity at work has a next event, or waits for a disk that stands still."""
     for i in range(world.handler_count):
         handler = world.handlers[i]
-        waits = _waits_for_lock(handler) or _waits_for_log(handler)
+        waits = _waits_for_lock(handler) or _waits_for_log(handler) or _waits_for_disk(handler)
         if handler.state != HandlerState.IDLE and not waits:
             if due(world, handler.slot) == INF or not handler.broker.is_up:
                 return False
@@ -573,7 +598,9 @@ def _at_work(world: World, rules: Rules, seen: Array, _: World) -> bool:
     for i in range(world.thread_count):
         thread = world.threads[i]
         if thread.state in (ThreadState.WAITING, ThreadState.APPENDING, ThreadState.BACKOFF):
-            if due(world, thread.slot) == INF or not thread.follower.is_up:
+            if not thread.follower.is_up:
+                return False
+            if due(world, thread.slot) == INF and not _thread_waits_for_disk(thread):
                 return False
         if thread.state == ThreadState.WAITING and thread.request.state == RequestState.FREE:
             return False
@@ -593,7 +620,7 @@ def _fetched(world: World, rules: Rules, seen: Array, replica: Replica) -> bool:
     if replica.leader < 0 or replica.leader == replica.position:
         return False
     thread = replica.partition.replicas[replica.leader].fetching[replica.position].thread
-    return due(world, thread.slot) < INF
+    return due(world, thread.slot) < INF or _thread_waits_for_disk(thread)
 
 
 @compiled
@@ -786,7 +813,7 @@ OF_THE_WORLD = (
     ),
     (18, "totals agree with one another", _totals),
     (20, "a partition's lock is held by its holders, and no request waits for a free one", _locks),
-    (21, "an entity at work has a next event", _at_work),
+    (21, "an entity at work has a next event, or its disk stands still", _at_work),
     (24, "a validated fetch would pass every check", _validated),
     (26, "a producer's record is acknowledged, waits, or is given up", _records_found),
     (27, "dirty bytes are within their bound, and no disk reads backwards", _disks),

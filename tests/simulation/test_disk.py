@@ -17,6 +17,7 @@ from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.events import waits_by_load
 from isr_pipeline.worlds.run import Result, run
 from tests.simulation.test_cycles import differences
+from tests.worlds.checks import checked_run
 
 RATE, DIRTY = 2_000_000, 8_000_000
 READ_RATE, SEEK_US = 20_000_000, 2000
@@ -262,6 +263,12 @@ class TestSlowDisk:
         waited = found.outcome["produce_latency_acks_1_p99_ms"]
         assert 8_000 < waited < 12_000
         assert [one["isr"] for one in found.events][-1:] in ([], [[1, 2, 3]])
+
+    @pytest.mark.parametrize("slow", [1, 3])
+    def test_who_waits_for_it_to_go_on_needs_no_event(self, slow: int) -> None:
+        """A leader's append, and a follower's: the end of the fault wakes them."""
+        fault = self.fault(0, broker=slow)
+        checked_run(made(slow, faults=[fault], disk_write_bytes_per_s=50_000_000), events=True)
 
     @pytest.mark.parametrize(
         ("slow", "more", "field"),
