@@ -31,6 +31,7 @@ from isr_pipeline.night.options import (
     Exact,
     ExperimentOfNight,
     Faults,
+    HardwareOption,
     Incidents,
     MetricOption,
     NightArgument,
@@ -411,7 +412,7 @@ def experiment_check(
     from isr_pipeline.experiment.cost import cost_lines  # noqa: PLC0415
     from isr_pipeline.experiment.file import healthy_scenario, load_experiment  # noqa: PLC0415
     from isr_pipeline.experiment.keys import unread_overrides  # noqa: PLC0415
-    from isr_pipeline.scenarios.disk_load import disks_asked  # noqa: PLC0415
+    from isr_pipeline.scenarios.machine_load import disks_asked  # noqa: PLC0415
     from isr_pipeline.verdicts.looks import reach_of  # noqa: PLC0415
     from isr_pipeline.verdicts.quantities import load_settings  # noqa: PLC0415
 
@@ -556,6 +557,7 @@ def cluster_import(
         bool, typer.Option("--anonymise", help="Replace the names of topics, racks and log dirs.")
     ] = False,
     topics: Topics = None,
+    hardware: HardwareOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a cluster file from what an operator has: listings, logs, configuration files."""
@@ -572,6 +574,7 @@ def cluster_import(
         command_config=command_config,
         rate_s=rate_s,
         topics=topics or (),
+        hardware=hardware or (),
     )
     if as_json:
         _print_json(seen)
@@ -964,7 +967,7 @@ def _refuse_unknown(experiment: str | None) -> None:
 def _note_settings(scenario: Any, given: list[str]) -> None:
     """Say what of a scenario decides nothing, and which disks it asks for more than they write."""
     from isr_pipeline.experiment.keys import unread_settings  # noqa: PLC0415
-    from isr_pipeline.scenarios.disk_load import disks_asked  # noqa: PLC0415
+    from isr_pipeline.scenarios.machine_load import disks_asked  # noqa: PLC0415
 
     asked = [one.partition("=")[0].strip() for one in given]
     for line in (*unread_settings(scenario, asked), *disks_asked(scenario)):

@@ -123,6 +123,14 @@ class Assumptions:
         why = f"no source tells the rates of {partitions} partitions, only of others of their topic"
         self.add("topics.*.partitions.records_per_s of the others", 0, why)
 
+    def estimated_rates(self, partitions: int) -> None:
+        """Assume that what a partition holds came evenly in the time for which it is kept."""
+        why = (
+            f"no source tells the rates of {counted(partitions, 'partition')}; their sizes are "
+            "known, and too small where a topic is younger than its retention.ms"
+        )
+        self.add("topics.*.partitions.records_per_s", "size / retention.ms / record_bytes", why)
+
     def topic_settings(self) -> None:
         """Assume that what a listing shows with a topic is the topic's own setting."""
         why = (
@@ -164,8 +172,3 @@ class Assumptions:
             "alter_partition_ms": ALTER_PARTITION_MS[controller],
         }
         self.add("service", times, "no source tells service times; these are the simulator's")
-
-    def hardware(self) -> None:
-        """Assume machines without limits."""
-        why = "no source tells how fast machines are; null is no limit, so load makes nothing wait"
-        self.add(HARDWARE, None, why)

@@ -101,9 +101,10 @@ PLACE = Row(
     "paths before KRaft's ids",
     counts=lambda name: not are_uuids((name,)),
 )
+MACHINE = Row("hardware", "`--hardware`; what was written into the file by hand")
 TABLE = (
     *(RELEASE, CONTROLLER, FEATURE, REPLICATION_LISTENER, OF_BROKER, LOG_DIRS),
-    *(OF_ALL, STARTED_WITH, OWN, OF_TOPIC, OF_PARTITION, PLACE),
+    *(OF_ALL, STARTED_WITH, OWN, OF_TOPIC, OF_PARTITION, PLACE, MACHINE),
 )
 
 

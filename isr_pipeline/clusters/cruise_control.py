@@ -1,8 +1,8 @@
-"""Cruise Control's answers as JSON: the cluster's state, its load, and the partitions' load.
+"""Cruise Control's JSON: the cluster's state, its load, the partitions' load, its capacities.
 
 ``kafka_cluster_state?verbose=true&json=true`` has assignments, leaders and ISRs; ``load?json=true``
 racks; ``partition_load?json=true`` records a second. Without ``verbose=true`` the state lists
-unhealthy partitions only, and such an answer is refused.
+unhealthy partitions only, and such an answer is refused. ``capacity.json`` has what networks carry.
 """
 
 from __future__ import annotations
@@ -23,11 +23,14 @@ from isr_pipeline.clusters.facts import (
 from isr_pipeline.clusters.lines import json_texts
 
 KIND = "Cruise Control's JSON"
-_ALLOWED = "the JSON of Cruise Control's kafka_cluster_state, load or partition_load"
+_ALLOWED = "the JSON of Cruise Control's kafka_cluster_state, load, partition_load or capacity.json"
 _GROUPS = ("other", "urp", "offline", "with-offline-replicas", "under-min-isr")
 
 _READ = {
-    "": {"KafkaBrokerState", "KafkaPartitionState", "brokers", "records", "version"},
+    "": {
+        *("KafkaBrokerState", "KafkaPartitionState", "brokers", "records", "version"),
+        "brokerCapacities",
+    },
     "KafkaBrokerState": {
         "OnlineLogDirsByBrokerId",
         "OfflineLogDirsByBrokerId",
@@ -40,9 +43,12 @@ _READ = {
     },
     "brokers": {"Broker", "Rack", "Host", "BrokerState"},
     "records": {"topic", "partition", "msg_in"},
+    "brokerCapacities": {"brokerId", "capacity", "doc"},
+    "capacity": {"NW_IN", "NW_OUT"},
 }
 """Keys that are used, or told in words of their own; all others are counted."""
 
+RATE_MAX_KB = 10**9
 _UP = ("ALIVE", "NEW")
 """States of a broker that takes part; DEAD, DEMOTED and BAD_DISKS are told."""
 
@@ -53,6 +59,7 @@ def recognises(text: str) -> bool:
         any(word in text for word in ('"KafkaPartitionState"', '"KafkaBrokerState"'))
         or ('"brokers"' in text and '"DiskMB"' in text)
         or ('"records"' in text and '"msg_in"' in text)
+        or '"brokerCapacities"' in text
     )
 
 
@@ -75,6 +82,8 @@ def read(source: Source) -> Facts:
         _state(facts, source, answer)
     elif "records" in answer:
         _partition_load(facts, source, answer)
+    elif "brokerCapacities" in answer:
+        _capacities(facts, source, answer)
     elif "brokers" in answer:
         _load(facts, source, answer)
     else:
@@ -180,6 +189,29 @@ def _partition_load(facts: Facts, source: Source, answer: Mapping[str, Any]) -> 
         if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate < 1e9:
             source.refuse(f"{at}.msg_in", rate, "records a second")
         facts.topic(name).partition(number).records_per_s = round(float(rate), 3)
+
+
+def _capacities(facts: Facts, source: Source, answer: Mapping[str, Any]) -> None:
+    """What networks carry, in KB a second; broker -1 is every other one.
+
+    Its DISK is a size and its CPU a share: neither says how fast a machine is.
+    """
+    for i, entry in enumerate(_list(source, "brokerCapacities", answer["brokerCapacities"])):
+        at = f"brokerCapacities[{i}]"
+        broker = _mapping(source, at, entry).get("brokerId")
+        capacity = _mapping(source, f"{at}.capacity", entry.get("capacity"))
+        _count_others(facts, "brokerCapacities", entry)
+        _count_others(facts, "capacity", capacity)
+        rates = [
+            _number(source, f"{at}.capacity.{key}", capacity[key], RATE_MAX_KB)
+            for key in ("NW_IN", "NW_OUT")
+            if key in capacity
+        ]
+        is_of_all = str(broker) == "-1"
+        number = None if is_of_all else _number(source, f"{at}.brokerId", broker, BROKER_MAX)
+        hardware = facts.hardware if number is None else facts.broker(number).hardware
+        if rates and min(rates) > 0:
+            hardware["nic_bytes_per_s"] = min(rates) * 1024
 
 
 def _count_others(facts: Facts, at: str, given: Mapping[str, Any]) -> None:

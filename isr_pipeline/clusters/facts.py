@@ -90,13 +90,23 @@ class Source:
 
 @dataclass(slots=True)
 class PartitionFacts:
-    """A partition: replicas in order of preference, leader (-1: none), ISR, log dir by broker."""
+    """A partition: replicas in order of preference, leader (-1: none), ISR, log dir by broker.
+
+    Attributes:
+        size_bytes: of its largest replica, on disk.
+    """
 
     replicas: tuple[int, ...] | None = None
     leader: int | None = None
     isr: tuple[int, ...] | None = None
     log_dirs: dict[int, str] = field(default_factory=dict)
     records_per_s: float | None = None
+    size_bytes: int | None = None
+
+    def holds(self, size: Any) -> None:
+        """Note the size of one of its replicas, if the source says one."""
+        if type(size) is int and size >= 0:
+            self.size_bytes = max(size, self.size_bytes or 0)
 
 
 @dataclass(slots=True)
@@ -134,6 +144,7 @@ class BrokerFacts:
         listeners: its listeners' keys (`isr_pipeline.clusters.listeners`), as texts.
         replication_listener: followers fetch from it over a listener of their own.
         fenced: the controller keeps it away from clients.
+        hardware: of its machine, by the fields of `isr_pipeline.scenarios.hardware`.
     """
 
     rack: str | None = None
@@ -143,6 +154,7 @@ class BrokerFacts:
     listeners: dict[str, str] = field(default_factory=dict)
     replication_listener: bool | None = None
     fenced: bool | None = None
+    hardware: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -159,6 +171,7 @@ class Facts:
         log_dirs: of every broker, probably; so are ``listeners`` and ``replication_listener``.
         protocol: the release whose protocol brokers speak by ``inter.broker.protocol.version``.
         unread: keys of brokers, and other parts of the source, that no cluster file has.
+        hardware: of every broker's machine.
         names_all_brokers: brokers that it does not name are not there.
         left_out: what was read and has no place in a cluster file.
     """
@@ -181,6 +194,7 @@ class Facts:
     unread: set[str] = field(default_factory=set)
     brokers: dict[int, BrokerFacts] = field(default_factory=dict)
     topics: dict[str, TopicFacts] = field(default_factory=dict)
+    hardware: dict[str, int] = field(default_factory=dict)
     names_all_brokers: bool = False
     left_out: list[str] = field(default_factory=list)
 

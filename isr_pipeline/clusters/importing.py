@@ -17,10 +17,11 @@ from isr_pipeline.clusters.connection import ADDRESS, SCHEME, connection
 from isr_pipeline.clusters.facts import Facts, Source
 from isr_pipeline.clusters.folder import files_in, may_be_a_source
 from isr_pipeline.clusters.live import RATE_S, RATE_S_MAX, read_live
+from isr_pipeline.clusters.machines import hardware_of, with_hardware
 from isr_pipeline.clusters.merge import KNOWN_FEATURES, merge
 from isr_pipeline.clusters.recognise import BYTES_MAX as SOURCE_BYTES_MAX
 from isr_pipeline.clusters.recognise import facts_of, kinds, read_source
-from isr_pipeline.clusters.replaced import replaced, with_hardware
+from isr_pipeline.clusters.replaced import replaced
 from isr_pipeline.clusters.show import as_json
 from isr_pipeline.clusters.write import write_cluster
 from isr_pipeline.scenarios.cluster_file import (
@@ -48,6 +49,7 @@ def import_cluster(
     command_config: Path | None = None,
     rate_s: float = RATE_S,
     topics: Sequence[str] = (),
+    hardware: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Read sources of a cluster and write its file.
 
@@ -61,6 +63,7 @@ def import_cluster(
         command_config: client properties for live clusters, as Kafka's own tools take them.
         rate_s: time between the two moments at which a live cluster's offsets are read.
         topics: names or patterns of those that the file has; none: all.
+        hardware: NAME=VALUE,..., where the operator knows how fast machines are.
 
     Returns:
         All that the file says, as ``cluster show --json``, and the ``file``; where the name was
@@ -75,9 +78,10 @@ def import_cluster(
     former = _check_place(path, sources, chosen=out is not None)
     before = replaced(former, path) if former and out is None else None
     levels = dict(_level(one) for one in features)
+    machine = hardware_of(hardware)
     facts = read_all(sources, command_config, rate_s)
     renamed = anonymise(facts) if anonymous else {}
-    merged = with_hardware(merge(facts, release, levels), former, path)
+    merged = with_hardware(merge(facts, release, levels), facts, former, machine, path)
     if topics:
         merged = _with_topics(merged, topics, {new: old for old, new in renamed.items()})
     told_by = one_line(" + ".join(one.source for one in facts))

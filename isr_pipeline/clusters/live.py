@@ -214,6 +214,7 @@ class _Live:
                     self.facts.left_out.append(f"the move of {where}")
                 elif index in partitions:
                     partitions[index].log_dirs[number] = name
+                    partitions[index].holds(one.get("partition_size"))
 
     # ------------------------------------------------------------------ rates
 

@@ -70,7 +70,9 @@ def _directory(facts: Facts, source: Source, line: int, broker: int, entry: Any)
         if replica.get("isFuture") is True:
             facts.left_out.append(f"the move of {text} to {name} on broker {broker}")
         else:
-            places = facts.topic(topic).partition(number).log_dirs
+            partition = facts.topic(topic).partition(number)
+            partition.holds(replica.get("size"))
+            places = partition.log_dirs
             if places.setdefault(broker, name) != name:
                 where = f"{text} on broker {broker} in {places[broker]} ({facts.source})"
                 facts.left_out.append(f"{where}, which is in {name} behind it")

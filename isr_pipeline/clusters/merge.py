@@ -48,6 +48,7 @@ from isr_pipeline.clusters.facts import (
 )
 from isr_pipeline.clusters.listeners import replication_listeners
 from isr_pipeline.clusters.one_cluster import refuse_two_clusters
+from isr_pipeline.clusters.retention import kept_by_time_s
 from isr_pipeline.clusters.topics_text import ELR_COLUMN, WITHOUT_ELR, WITHOUT_ELR_KRAFT
 from isr_pipeline.kafka.broker_config import KEYS, resolve
 from isr_pipeline.kafka.known_keys import mistyped
@@ -112,6 +113,8 @@ class _Merge:
         """By listing and other source: topics whose settings the other alone shows."""
         self.unrated = 0
         """Partitions without a rate, of topics whose other partitions have one."""
+        self.estimated = 0
+        """Partitions whose rate is their size over `retention.ms`."""
         self.unplaced = 0
         """Replicas whose log dir is known by its id only, on brokers whose dirs have paths."""
 
@@ -127,7 +130,6 @@ class _Merge:
         own_listener = self._replication_listener()
         file_topics = self._file_topics(topics, number)
         self.assumed.service(controller)
-        self.assumed.hardware()
         for facts in self.sources:
             self.left_out += facts.left_out
             has_listeners = any(True for _ in replication_listeners(facts))
@@ -539,7 +541,27 @@ class _Merge:
             merged.settings[key] = value
             merged.settings_mixed |= first.settings_mixed
         self._effective(name, merged, told)
+        self._estimate_rates(name, merged, [topic for topic, _ in told])
         return merged
+
+    def _estimate_rates(self, name: str, merged: TopicFacts, said: Sequence[TopicFacts]) -> None:
+        """Take a partition's size over `retention.ms` for its rate, where nobody measured any."""
+        partitions = merged.partitions.values()
+        if any(one.records_per_s is not None for one in partitions) or is_internal(name):
+            return
+        kept_s = kept_by_time_s(said, max((one.size_bytes or 0 for one in partitions), default=0))
+        if kept_s is None:
+            return
+        rates = {
+            number: round(one.size_bytes / kept_s / RECORD_BYTES, 3)
+            for number, one in merged.partitions.items()
+            if one.size_bytes is not None
+        }
+        if max(rates.values(), default=0) <= RECORDS_PER_S:
+            return  # the topic may be young, or new: the usual assumption is more
+        for number, rate in rates.items():
+            merged.partitions[number].records_per_s = rate
+        self.estimated += len(rates)
 
     def _effective(
         self, name: str, merged: TopicFacts, said: list[tuple[TopicFacts, Facts]]
@@ -605,6 +627,7 @@ class _Merge:
         merged.leader = pick("leader")
         merged.isr = pick("isr")
         merged.records_per_s = pick("records_per_s")
+        merged.size_bytes = max((p.size_bytes for p, _ in said if p.size_bytes), default=None)
         for broker in merged.replicas or ():
             dirs = [(p.log_dirs.get(broker), facts) for p, facts in said]
             one = self.ledger.pick(PLACE, f"{which}.log_dirs.{broker}", dirs, "log_dirs")
@@ -645,6 +668,8 @@ class _Merge:
             self.assumed.unlisted_settings(listing, other, len(topics_without))
         if without:
             self.assumed.rates(len(without))
+        if self.estimated:
+            self.assumed.estimated_rates(self.estimated)
         if self.unrated:
             self.assumed.idle(self.unrated)
         if self.unplaced:

@@ -8,12 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from isr_pipeline.base.errors import InputError
-from isr_pipeline.base.files.models import validated
 from isr_pipeline.base.files.reading import read_mapping
 from isr_pipeline.base.files.words import counted, few
-from isr_pipeline.clusters.assumptions import HARDWARE
-from isr_pipeline.scenarios.cluster_file import check_hardware
-from isr_pipeline.scenarios.hardware import Hardware
 
 Json = dict[str, Any]
 
@@ -76,46 +72,6 @@ def replaced_line(said: Mapping[str, Any], name: str, features: Mapping[str, Any
         f"{counted(said['partitions'], 'partition')}, {used if users else 'used by no experiment'}"
         f"{''.join(other)}"
     )
-
-
-def with_hardware(merged: Mapping[str, Any], former: Mapping[str, Any], path: Path) -> Json:
-    """Keep what somebody wrote into a cluster file of machines: no source tells it again.
-
-    Args:
-        merged: what an import found.
-        former: fields of the file that an import wrote earlier; none if there is none.
-        path: of the file.
-
-    Raises:
-        InputError: the first thing in its hardware that cannot be used.
-    """
-    listed = former.get("brokers")
-    places = enumerate(listed if isinstance(listed, list) else ())
-    ids = {i: one["id"] for i, one in places if isinstance(one, Mapping) and _has_id(one)}
-    of_all = _hardware(former, path, ())
-    own = {i: _hardware(former["brokers"][i], path, ("brokers", i)) for i in ids}
-    there = [one["id"] for one in merged["brokers"]]
-    check_hardware(of_all, {i: mine for i, mine in own.items() if ids[i] in there}, str(path))
-    known = {ids[i]: {HARDWARE: mine.known} for i, mine in own.items() if mine.known}
-    gone = [one for one in known if one not in there]
-    told = [f"hardware of broker {one}: no source has the broker" for one in gone]
-    found = {
-        **merged,
-        "brokers": [{**one, **known.get(one["id"], {})} for one in merged["brokers"]],
-        "left_out": [*merged["left_out"], *told],
-    }
-    if not of_all.known:
-        return found
-    assumed = [one for one in merged["assumed"] if one["what"] != HARDWARE]
-    return {**found, HARDWARE: of_all.known, "assumed": assumed}
-
-
-def _has_id(broker: Mapping[str, Any]) -> bool:
-    return isinstance(broker.get("id"), int)
-
-
-def _hardware(said: Mapping[str, Any], path: Path, at: tuple[str | int, ...]) -> Hardware:
-    return validated(Hardware, said.get(HARDWARE) or {}, str(path), (*at, HARDWARE))
 
 
 def _users(folder: Path, cluster: str) -> Iterator[str]:

@@ -18,8 +18,8 @@ from isr_pipeline.scenarios.cluster_file import (
     partitions_of,
     scenario_parts,
 )
-from isr_pipeline.scenarios.disk_load import disks_asked
 from isr_pipeline.scenarios.hardware import Hardware
+from isr_pipeline.scenarios.machine_load import disks_asked, first_to_saturate
 from isr_pipeline.scenarios.model import parse_scenario
 
 
@@ -49,7 +49,7 @@ def show(name_or_path: str) -> dict[str, Any]:
 
 
 def told(name_or_path: str) -> Iterator[str]:
-    """Tell of a cluster file in lines, and which of its disks are asked for more than they write.
+    """Tell of a cluster file in lines, and what its load asks of its machines.
 
     Raises:
         InputError: no such file, or the first thing in it that cannot be used.
@@ -70,7 +70,9 @@ def _machines(file: ClusterFile) -> Iterator[Hardware]:
 def _asked(file: ClusterFile, path: Path) -> Iterator[str]:
     parts = scenario_parts(file, path.parent)
     frame = {"scenario_id": "healthy", "horizon_ms": 1, **of_a_scenario(parts)}
-    return disks_asked(parse_scenario(frame, str(path)), file.hourly_load)
+    healthy = parse_scenario(frame, str(path))
+    yield from first_to_saturate(healthy, file.hourly_load)
+    yield from disks_asked(healthy, file.hourly_load)
 
 
 def as_json(file: ClusterFile) -> dict[str, Any]:

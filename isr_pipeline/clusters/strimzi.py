@@ -34,14 +34,23 @@ _SETTLED = ("", "ZooKeeper", "KRaft")
 _READ = {
     "Kafka": {"apiVersion", "kind", "metadata", "spec", "status"},
     "Kafka.spec": {"kafka", "zookeeper"},
-    "Kafka.spec.kafka": {"version", "metadataVersion", "config", "rack", "replicas"},
+    "Kafka.spec.kafka": {
+        *("version", "metadataVersion", "config", "rack", "replicas", "resources", "jvmOptions"),
+    },
     "KafkaNodePool": {"apiVersion", "kind", "metadata", "spec", "status"},
-    "KafkaNodePool.spec": {"roles", "replicas"},
+    "KafkaNodePool.spec": {"roles", "replicas", "resources", "jvmOptions"},
     "KafkaTopic": {"apiVersion", "kind", "metadata", "spec", "status"},
     "KafkaTopic.spec": {"topicName", "partitions", "replicas", "config"},
 }
 """Keys that are used, or told in words of their own; all others are counted."""
 _NODES_MAX = 2_000_000
+_JAVAS = {"": 1} | {
+    unit: 1024**i for i, pair in enumerate(("kK", "mM", "gG", "tT"), 1) for unit in pair
+}
+_KUBERNETES = {
+    **{unit: 1000**i for i, unit in enumerate(("", "k", "M", "G", "T"))},
+    **{unit: 1024**i for i, unit in enumerate(("Ki", "Mi", "Gi", "Ti"), 1)},
+}
 _LEVEL = re.compile(r"(\d+\.\d+)(?:-IV\d+)?$")
 
 
@@ -63,6 +72,8 @@ def read(source: Source) -> Facts:
     facts.left_out += [f"{counted(n, 'resource')} of kind {kind}" for kind, n in others.items()]
     ours = list(_of_one_cluster(facts, source, found))
     with_pools = any(one.kind == "KafkaNodePool" for one in ours)
+    kafkas = (one.spec.get("kafka") for one in ours if one.kind == "Kafka")
+    of_kafka = _mapping(source, "Kafka.spec.kafka", next(kafkas, None))
     for one in ours:
         why = one.not_applied
         if why and one.kind != "KafkaTopic":
@@ -72,7 +83,7 @@ def read(source: Source) -> Facts:
         if one.kind == "Kafka":
             _kafka(facts, source, one, with_pools=with_pools)
         elif one.kind == "KafkaNodePool":
-            _pool(facts, source, one)
+            _pool(facts, source, one, of_kafka)
         else:
             _topic(facts, source, one)
     return facts
@@ -231,6 +242,7 @@ def _kafka(facts: Facts, source: Source, resource: _Resource, *, with_pools: boo
     for key, value in _mapping(source, "Kafka.spec.kafka.config", kafka.get("config")).items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
         started_with(facts, str(key), text)
+    facts.hardware |= _cache(source, "Kafka.spec.kafka", kafka)
     if kafka.get("rack") is not None:
         label = _mapping(source, "Kafka.spec.kafka.rack", kafka["rack"]).get("topologyKey")
         facts.left_out.append(f"racks follow the nodes' label {label}, whose values are not here")
@@ -264,9 +276,13 @@ def _controller(resource: _Resource) -> str:
     return "kraft" if resource.spec.get("zookeeper") is None else "zookeeper"
 
 
-def _pool(facts: Facts, source: Source, resource: _Resource) -> None:
-    """A pool's nodes: brokers only where it has that role."""
-    roles = resource.spec.get("roles") or resource.status.get("roles") or []
+def _pool(facts: Facts, source: Source, resource: _Resource, of_kafka: Mapping[str, Any]) -> None:
+    """A pool's nodes: brokers only where it has that role.
+
+    What it does not say of its containers, the Kafka resource says.
+    """
+    spec = resource.spec
+    roles = spec.get("roles") or resource.status.get("roles") or []
     if not isinstance(roles, list):
         source.refuse("KafkaNodePool.spec.roles", roles, "a list of roles")
     if "broker" not in roles:
@@ -277,10 +293,39 @@ def _pool(facts: Facts, source: Source, resource: _Resource) -> None:
         return
     if not isinstance(numbers, list):
         source.refuse("KafkaNodePool.status.nodeIds", numbers, "a list of ids")
+    cache = _cache(source, "KafkaNodePool.spec", {**of_kafka, **spec})
     for number in numbers:
         if type(number) is not int or not 0 <= number < 2**31:
             source.refuse("KafkaNodePool.status.nodeIds", number, "the id of a broker")
-        facts.broker(number)
+        facts.broker(number).hardware |= cache
+
+
+def _cache(source: Source, at: str, spec: Mapping[str, Any]) -> dict[str, int]:
+    """What a container leaves to the page cache: its memory's limit less Java's heap.
+
+    Without ``-Xmx`` the heap is half of the limit, 5 GiB at most (Strimzi's KafkaCluster.java).
+    """
+    resources = _mapping(source, f"{at}.resources", spec.get("resources"))
+    limits = _mapping(source, f"{at}.resources.limits", resources.get("limits"))
+    options = _mapping(source, f"{at}.jvmOptions", spec.get("jvmOptions"))
+    limit = _memory(source, f"{at}.resources.limits.memory", limits.get("memory"))
+    heap = _memory(source, f"{at}.jvmOptions.-Xmx", options.get("-Xmx"), _JAVAS)
+    if limit is None:
+        return {}
+    cache = limit - (min(limit // 2, 5 * 1024**3) if heap is None else heap)
+    return {"cache_bytes": cache} if cache > 0 else {}
+
+
+def _memory(
+    source: Source, at: str, value: Any, units: Mapping[str, int] = _KUBERNETES
+) -> int | None:
+    """An amount of memory in bytes, None if none is given."""
+    if value is None:
+        return None
+    amount = re.fullmatch(r"(\d+(?:\.\d+)?(?:e\d+)?)([A-Za-z]*)", str(value))
+    if amount is None or amount[2] not in units:
+        source.refuse(at, value, f"a number with one of {', '.join(filter(None, units))}, or none")
+    return int(float(amount[1]) * units[amount[2]])
 
 
 def _topic(facts: Facts, source: Source, resource: _Resource) -> None:

@@ -42,9 +42,9 @@ from isr_pipeline.experiment.file import (
 )
 from isr_pipeline.experiment.keys import own_values, seconds_asked, short_of_replicas
 from isr_pipeline.experiment.not_modelled import limits
-from isr_pipeline.scenarios.disk_load import disks_asked
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.incidents import in_cluster, told
+from isr_pipeline.scenarios.machine_load import disks_asked
 from isr_pipeline.scenarios.model import TOPICS, Scenario, Topic, scenario_from_json
 from isr_pipeline.worlds.run import run
 

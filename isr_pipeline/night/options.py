@@ -75,6 +75,14 @@ Topics = Annotated[
         "--topics", metavar="PATTERN", help="Only topics of this name, such as orders-*; repeat it."
     ),
 ]
+HardwareOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--hardware",
+        metavar="NAME=VALUE,...",
+        help="How fast each broker's machine is, such as disk-write=125MB,cache=24GB.",
+    ),
+]
 Exact = Annotated[
     bool,
     typer.Option("--exact", help="Without jumps and shared runs: the same result, and slow."),

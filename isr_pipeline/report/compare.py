@@ -50,10 +50,10 @@ from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.kafka.own_rules import narrower
 from isr_pipeline.report import differences
-from isr_pipeline.scenarios.disk_load import disks_asked
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.incidents import told
 from isr_pipeline.scenarios.lengths import lengths_told
+from isr_pipeline.scenarios.machine_load import disks_asked
 from isr_pipeline.scenarios.model import Scenario, apply, check, check_overrides
 from isr_pipeline.scenarios.patterns import PATTERNS
 from isr_pipeline.scenarios.profile import LENGTHS, Distribution, FaultProfile, Stratum

@@ -17,9 +17,9 @@ from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.cli import app
 from isr_pipeline.clusters.show import as_json, told
 from isr_pipeline.scenarios.cluster_file import checked_cluster, scenario_parts
-from isr_pipeline.scenarios.disk_load import TOLD_MAX, disks_asked, overloads
 from isr_pipeline.scenarios.hardware import Hardware
 from isr_pipeline.scenarios.loading import load_scenario
+from isr_pipeline.scenarios.machine_load import TOLD_MAX, disks_asked, overloads
 from isr_pipeline.scenarios.model import (
     Scenario,
     canonical_json,

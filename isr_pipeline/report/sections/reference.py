@@ -13,7 +13,7 @@ from isr_pipeline.report import differences, words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
 from isr_pipeline.report.picture import best_first, picture
-from isr_pipeline.scenarios.disk_load import disks_asked
+from isr_pipeline.scenarios.machine_load import disks_asked
 from isr_pipeline.scenarios.model import apply
 from isr_pipeline.verdicts.quantities import (
     FLAPS,

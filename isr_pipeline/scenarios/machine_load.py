@@ -1,4 +1,4 @@
-"""What a scenario's load asks of each disk, before anything is simulated."""
+"""What a scenario's load asks of each machine, before anything is simulated."""
 
 from __future__ import annotations
 
@@ -62,6 +62,66 @@ def disks_asked(scenario: Scenario, hourly_load: Sequence[float] = ()) -> Iterat
         yield f"asked for more than they write as well: {others}"
 
 
+def first_to_saturate(scenario: Scenario, hourly_load: Sequence[float] = ()) -> Iterator[str]:
+    """Say which disk and which NIC saturates first, a sentence each, if their speeds are known.
+
+    Args:
+        scenario: whose load it is.
+        hourly_load: as for :func:`disks_asked`.
+    """
+    cluster = scenario.cluster
+    peak = max(hourly_load, default=1)
+    hour = ", in the busiest hour" if hourly_load else ""
+    asked_of = _carried(scenario)
+    machines = {broker: cluster.hardware_of(broker) for broker in cluster.brokers}
+    for verb, part, of, field in (
+        ("writes", "disk", _peaks(_written(scenario)), "disk_write_bytes_per_s"),
+        ("receives", "NIC", asked_of.received, "nic_bytes_per_s"),
+        ("sends", "NIC", asked_of.sent, "nic_bytes_per_s"),
+    ):
+        known = [
+            (getattr(machines[at[0]], field) / (rate * peak), at, rate * peak)
+            for at, rate in of.items()
+            if rate > 0 and getattr(machines[at[0]], field) is not None
+        ]
+        if not known:
+            continue
+        times, at, rate = min(known)
+        able = getattr(machines[at[0]], field)
+        where = _to(cluster, at) if verb == "writes" else ""
+        without = ", without consumers" if verb == "sends" else ""
+        yield (
+            f"broker {at[0]} {verb} {_mb(rate)} of {_mb(able)} MB/s{where}{hour}{without}: the "
+            f"first {part} to saturate, at {float(f'{times:.3g}'):.12g} times this load"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """Bytes a second that NICs carry at most, by broker and 0: producers' and followers'."""
+
+    received: Mapping[LogDir, float]
+    sent: Mapping[LogDir, float]
+
+
+def _carried(scenario: Scenario) -> _Carried:
+    received: dict[LogDir, dict[Window, float]] = defaultdict(lambda: defaultdict(float))
+    sent: dict[LogDir, dict[Window, float]] = defaultdict(lambda: defaultdict(float))
+    for topic, number, places in _placed(scenario):
+        leader = topic.leaders.get(number, places[0][0])
+        for window, rate in _produced(scenario, topic, number):
+            for broker, _ in places:
+                received[broker, 0][window] += rate
+            sent[leader, 0][window] += rate * (len(places) - 1)
+    return _Carried(_peaks(received), _peaks(sent))
+
+
+def _peaks(found: Mapping[LogDir, Rates]) -> Mapping[LogDir, float]:
+    return {
+        at: max((rate for _, rate in _spans(rates)), default=0.0) for at, rates in found.items()
+    }
+
+
 def overloads(scenario: Scenario) -> list[Overload]:
     """Find the disks that are asked for more than they write, in the order of the brokers."""
     speeds = {
@@ -86,15 +146,22 @@ def _written(scenario: Scenario) -> Mapping[LogDir, Rates]:
     """What leaders and followers write to each log dir that is written to."""
     found: dict[LogDir, dict[Window, float]] = defaultdict(lambda: defaultdict(float))
     for topic, number, places in _placed(scenario):
-        for stream in topic.produce:
-            rate = stream.rates().get(number, stream.records_per_s) * scenario.load_factor
-            if rate <= 0 or (stream.partitions is not None and number not in stream.partitions):
-                continue
-            duration_ms = stream.duration_ms
-            end_ms = scenario.horizon_ms if duration_ms is None else stream.start_ms + duration_ms
-            for at in places if stream.start_ms < end_ms else ():
-                found[at][stream.start_ms, end_ms] += rate * stream.record_bytes
+        for window, rate in _produced(scenario, topic, number):
+            for at in places:
+                found[at][window] += rate
     return found
+
+
+def _produced(scenario: Scenario, topic: Topic, number: int) -> Iterator[tuple[Window, float]]:
+    """When, and how many bytes a second, producers send to a partition."""
+    for stream in topic.produce:
+        rate = stream.rates().get(number, stream.records_per_s) * scenario.load_factor
+        if rate <= 0 or (stream.partitions is not None and number not in stream.partitions):
+            continue
+        duration_ms = stream.duration_ms
+        end_ms = scenario.horizon_ms if duration_ms is None else stream.start_ms + duration_ms
+        if stream.start_ms < end_ms:
+            yield (stream.start_ms, end_ms), rate * stream.record_bytes
 
 
 def _placed(scenario: Scenario) -> Iterator[tuple[Topic, int, list[LogDir]]]:
