@@ -41,7 +41,7 @@ setup:  ## install everything into this checkout (.venv, .tools, .state)
 finding: setup  ## what the lag limit gains and costs, simulated here in minutes (FINDING=stuck-read for the other)
 	@$(RUN) $(BIN)/python -m benchmarks.findings $(FINDING)
 
-nightly: setup  ## run an experiment's DAG once: NIGHT=, EXPERIMENT= (operators, proposals, history, demo-cluster, smoke), SCENARIOS=, PANEL_SIZE=, REPLACE=1, SPARK_MASTER=
+nightly: setup  ## run an experiment's DAG once: NIGHT=, EXPERIMENT= (operators, load, proposals, history, demo-cluster, smoke), SCENARIOS=, PANEL_SIZE=, REPLACE=1, SPARK_MASTER=
 	@$(RUN) $(BIN)/isr-pipeline night run $(if $(NIGHT),--night "$$NIGHT") \
 	  $(if $(EXPERIMENT),--experiment "$$EXPERIMENT") \
 	  $(if $(SCENARIOS),--scenarios "$$SCENARIOS") $(if $(REPLACE),--replace) \

@@ -42,6 +42,7 @@ from isr_pipeline.scenarios.model import (
     parse_scenario,
 )
 from isr_pipeline.scenarios.panels import PANELS
+from isr_pipeline.scenarios.patterns import unknown_speed
 from isr_pipeline.scenarios.profile import FaultProfile, Words, counted, load_profile
 from isr_pipeline.scenarios.rule_set_files import with_rule_sets
 from isr_pipeline.scenarios.topics import PATTERNS, matching, simulated
@@ -376,6 +377,7 @@ def load_experiment(name_or_path: str | Path, topics: Sequence[str] = ()) -> Exp
         lengths_ms=written.lengths_ms,
     )
     healthy = parse_scenario(scenario_frame(experiment), cluster_where)
+    _check_speeds(profile, healthy, where, str(written.faults))
     check_kinds(cluster.incidents, profile.incidents, cluster_where, "incidents")
     check_kinds(written.incidents, profile.incidents, where, "incidents")
     profile = with_lengths(profile, written.lengths_ms, where, "lengths_ms")
@@ -389,6 +391,16 @@ def load_experiment(name_or_path: str | Path, topics: Sequence[str] = ()) -> Exp
     if patterns := topics or written.topics:
         experiment = _with_topics(experiment, patterns)
     return experiment
+
+
+def _check_speeds(profile: FaultProfile, healthy: Scenario, where: str, faults: str) -> None:
+    """Refuse a profile that slows down, or reads from, disks of unknown speeds."""
+    patterns = (name for one in profile.strata.values() for name in one.patterns)
+    if found := unknown_speed(patterns, healthy.cluster):
+        pattern, broker, field = found
+        given = f"{faults}, which draws {pattern}; {field} of broker {broker} is not known"
+        allowed = "a cluster with hardware (cluster import --hardware), or another profile"
+        raise InputError(where, "faults", given, allowed)
 
 
 def _name_in(raw: Mapping[str, Any], field: str) -> str:

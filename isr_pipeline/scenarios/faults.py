@@ -53,6 +53,8 @@ POSITIVE = number(0, RATE_MAX, "a number > 0 (below 1e9)", low_open=True)
 PARTITION = whole(0, INT_MAX, "the number of a partition of the topic")
 COUNT = whole(1, COUNT_MAX)
 CONNECTIONS = whole(1, CONNECTIONS_MAX)
+READERS = whole(1, 1000, "a whole number of connections 1..1000")
+PACE = or_null(whole(1, 10**12, "a whole number of bytes a second, or null"))
 MS_OR_NEVER = or_null(MS, "milliseconds >= 0 (below 2^50 microseconds), or null (never)")
 RETRY_OR_NEVER = or_null(RETRY, "milliseconds >= 1 (below 2^50 microseconds), or null (never)")
 TOPIC = text(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}", "a topic name (letters, digits, . _ -)")
@@ -246,11 +248,9 @@ class ColdReader(Window):
 
     kind: Literal["cold_reader"]
     broker: Broker
-    connections: Annotated[int, whole(1, 1000, "a whole number of connections 1..1000")] = 1
+    connections: Annotated[int, READERS] = 1
     fetch_bytes: Annotated[int, whole(1, 2**30)] = 2**20
-    bytes_per_s: Annotated[
-        int | None, or_null(whole(1, 10**12, "a whole number of bytes a second, or null"))
-    ] = None
+    bytes_per_s: Annotated[int | None, PACE] = None
     log_dir: Annotated[
         int | None, or_null(whole(0, INT_MAX, "the 0-based number of a log dir"))
     ] = None

@@ -21,8 +21,14 @@ import numpy as np
 from isr_pipeline.scenarios.cost import expected_cost
 from isr_pipeline.scenarios.faults import ControlledRestart, Death, LogDirFailure
 from isr_pipeline.scenarios.incidents import Place
-from isr_pipeline.scenarios.model import HOURS, Scenario, canonical_json, parse_scenario
-from isr_pipeline.scenarios.panels import PANELS, ScenarioRow, allocation, places, weights
+from isr_pipeline.scenarios.model import (
+    HOURS,
+    RECORDS_MAX,
+    Scenario,
+    canonical_json,
+    parse_scenario,
+)
+from isr_pipeline.scenarios.panels import PANELS, ScenarioRow, allocation, kinds_of, places, weights
 from isr_pipeline.scenarios.patterns import PATTERNS, Draw
 from isr_pipeline.scenarios.profile import FaultProfile, Stratum
 
@@ -92,6 +98,8 @@ def draw_scenario(source: DrawSource, panel: str, index: int) -> ScenarioRow:
         "seed": int(entropy.generate_state(1, np.uint64)[0] >> np.uint64(1)),
         "faults": faults,
     }
+    if draw.away:
+        written["topics"] = list(_without(draw.away, frame))
     if source.hourly_load:
         written["load_factor"] = source.hourly_load[_hour(words, index)]
     scenario = parse_scenario(written, f"{source.where} ({scenario_id}, {name})")
@@ -102,11 +110,34 @@ def draw_scenario(source: DrawSource, panel: str, index: int) -> ScenarioRow:
         stratum=place.stratum,
         pattern=name,
         weight=frame.weights[place.stratum, name],
-        fault_kinds=",".join(sorted({fault.kind for fault in scenario.faults})),
+        fault_kinds=kinds_of(
+            (fault.kind for fault in scenario.faults),
+            ((topic.assignment, topic.behind) for topic in scenario.topics),
+        ),
         expected_cost=expected_cost(scenario),
         ends_ms=_ends_ms(draw, scenario),
         scenario_json=canonical_json(scenario),
     )
+
+
+def _without(away: Mapping[int, float], frame: _Frame) -> Iterator[dict[str, Any]]:
+    """The topics as they stand when brokers return: others lead, and they lack what has come."""
+    for topic, written in zip(frame.healthy.topics, frame.written["topics"], strict=True):
+        behind: dict[int, dict[int, int]] = {}
+        leaders = dict(topic.leaders)
+        for partition, replicas in topic.assignment.items():
+            here = [broker for broker in replicas if broker not in away]
+            if not here or len(here) == len(replicas):
+                continue
+            rate = sum(s.rates().get(partition, s.records_per_s) for s in topic.produce)
+            if leaders.get(partition, replicas[0]) in away:
+                leaders[partition] = here[0]
+            behind[partition] = {
+                broker: min(RECORDS_MAX, int(rate * away[broker] / 1000))
+                for broker in replicas
+                if broker in away
+            }
+        yield {**written, **({"behind": behind, "leaders": leaders} if behind else {})}
 
 
 def _ends_ms(draw: Draw, scenario: Scenario) -> float | None:

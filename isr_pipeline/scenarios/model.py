@@ -107,7 +107,8 @@ def _numbers(value: Any) -> tuple[int, ...]:
 
 
 _DIRS = Check("a list of numbers of log dirs", _numbers)
-_RECORDS = whole(0, 10**9, "a whole number of records 0..1000000000")
+RECORDS_MAX = 10**9
+_RECORDS = whole(0, RECORDS_MAX, "a whole number of records 0..1000000000")
 
 
 def _topic_config(value: Any) -> dict[str, KafkaValue]:

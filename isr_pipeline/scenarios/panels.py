@@ -18,7 +18,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from isr_pipeline.kafka.releases import former_names
 from isr_pipeline.scenarios.profile import Stratum
@@ -28,6 +28,29 @@ PANELS = ("regression", "confirm")
 WEIGHT_DIGITS = 12
 
 Part = TypeVar("Part", bound=Hashable)
+
+Standing = tuple[Mapping[Any, Iterable[int]], Mapping[Any, Mapping[Any, int]]]
+"""Of a topic: partition -> its brokers, and partition -> broker -> records that it is behind."""
+RETURNED = "returned_broker"
+"""Stands among fault kinds for a broker that is back as the scenario begins."""
+
+
+def kinds_of(kinds: Iterable[str], topics: Iterable[Standing]) -> str:
+    """What happens in a scenario: sorted, each once, separated by commas; empty if nothing does.
+
+    Args:
+        kinds: of its faults.
+        topics: of each, which brokers hold each partition, and which of them are behind.
+    """
+    hosted: Counter[str] = Counter()
+    outside: Counter[str] = Counter()
+    for assignment, behind in topics:
+        for partition, replicas in assignment.items():
+            hosted.update(map(str, replicas))
+            late = behind.get(partition, {})
+            outside.update(str(broker) for broker, records in late.items() if records > 0)
+    back = any(hosted[broker] == count for broker, count in outside.items())
+    return ",".join(sorted({*kinds, *([RETURNED] if back else [])}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +64,7 @@ class ScenarioRow:
         stratum: of the fault profile.
         pattern: that drew its faults.
         weight: population share over sample share; the panel's sum to its size.
-        fault_kinds: sorted, separated by commas; empty if nothing happens.
+        fault_kinds: as :func:`kinds_of` gives it.
         expected_cost: kernel work in rough proportion, to cut tasks of alike length.
         ends_ms: when the last fault would end, as drawn: a window that the horizon cuts, a restart
             after it. None where a fault needs somebody: a dead log dir, a crash without return.

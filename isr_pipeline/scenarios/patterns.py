@@ -9,7 +9,7 @@ horizon, so that what they set off can be seen; a window that would pass the hor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
@@ -17,8 +17,19 @@ import numpy as np
 
 from isr_pipeline.base.files.checks import BOOLEAN, Check, number, one_of
 from isr_pipeline.base.files.words import close_or_all
-from isr_pipeline.scenarios.faults import APPEND_ROLES, CONNECTIONS, COUNT, MS, POSITIVE, RATE, US
-from isr_pipeline.scenarios.model import Scenario
+from isr_pipeline.scenarios.faults import (
+    APPEND_ROLES,
+    CONNECTIONS,
+    COUNT,
+    MS,
+    PACE,
+    PART,
+    POSITIVE,
+    RATE,
+    READERS,
+    US,
+)
+from isr_pipeline.scenarios.model import Cluster, Scenario
 
 Faults = list[dict[str, Any]]
 
@@ -46,12 +57,14 @@ class Draw:
         parameters: name -> distribution.
         random: uniform numbers; the only source of chance.
         ends_ms: end of the last window so far, as drawn.
+        away: brokers that return when the scenario begins, and for how long they were away.
     """
 
     scenario: Scenario
     parameters: Mapping[str, Drawable]
     random: np.random.Generator
     ends_ms: float = 0.0
+    away: dict[int, float] = field(default_factory=dict)
 
     def number(self, name: str) -> Any:
         """Draw a parameter."""
@@ -132,12 +145,14 @@ class Pattern:
         parameters: names of the distributions it needs.
         kinds: fault kinds that it can draw.
         meaning: one sentence.
+        needs: what has to be known of every machine, by the fields of ``hardware``.
     """
 
     draw: Callable[[Draw], Faults]
     parameters: tuple[str, ...]
     kinds: tuple[str, ...]
     meaning: str
+    needs: tuple[str, ...]
 
 
 PATTERNS: dict[str, Pattern] = {}
@@ -145,6 +160,20 @@ PATTERNS: dict[str, Pattern] = {}
 
 FORMER: Final[Mapping[str, str]] = MappingProxyType({"slow_read": "read_stall"})
 """Former pattern (to 0.2.0) -> the one to write instead."""
+
+
+def unknown_speed(patterns: Iterable[str], cluster: Cluster) -> tuple[str, int, str] | None:
+    """Find a pattern that cannot be drawn: it, a broker, and what is not known of its machine."""
+    return next(
+        (
+            (pattern, broker, field)
+            for pattern in patterns
+            for field in PATTERNS[pattern].needs
+            for broker in cluster.brokers
+            if getattr(cluster.hardware_of(broker), field) is None
+        ),
+        None,
+    )
 
 
 def instead(name: str, names: Iterable[str]) -> str:
@@ -156,7 +185,7 @@ def instead(name: str, names: Iterable[str]) -> str:
 
 
 def _pattern(
-    *parameters: str, kinds: tuple[str, ...] = ()
+    *parameters: str, kinds: tuple[str, ...] = (), needs: tuple[str, ...] = ()
 ) -> Callable[[Callable[[Draw], Faults]], Callable[[Draw], Faults]]:
     """Register a pattern under its function's name."""
 
@@ -164,7 +193,7 @@ def _pattern(
         name = function.__name__
         needed = tuple(p if "." in p else f"{name}.{p}" for p in parameters)
         meaning = (function.__doc__ or "").splitlines()[0]
-        PATTERNS[name] = Pattern(function, needed, kinds or (name,), meaning)
+        PATTERNS[name] = Pattern(function, needed, kinds or (name,), meaning, needs)
         return function
 
     return register
@@ -442,6 +471,44 @@ def bootstrap(draw: Draw) -> Faults:
     ]
 
 
+_WRITES, _READS = "disk_write_bytes_per_s", "disk_read_bytes_per_s"
+
+
+@_pattern("write_factor", "read_factor", "duration_ms", needs=(_WRITES, _READS))
+def slow_disk(draw: Draw) -> Faults:
+    """A broker's disk has a part of its speed: credits are spent, others share it, or it dies."""
+    return [
+        {
+            "kind": "slow_disk",
+            "broker": draw.broker(),
+            **draw.lasting(draw.start(), draw.number("slow_disk.duration_ms")),
+            "write_factor": draw.number("slow_disk.write_factor"),
+            "read_factor": draw.number("slow_disk.read_factor"),
+        }
+    ]
+
+
+@_pattern("duration_ms", "connections", "bytes_per_s", needs=(_READS,))
+def cold_reader(draw: Draw) -> Faults:
+    """Clients read what a broker's page cache has no longer: a replay, a backup."""
+    return [
+        {
+            "kind": "cold_reader",
+            "broker": draw.broker(),
+            **draw.lasting(draw.start(), draw.number("cold_reader.duration_ms")),
+            "connections": draw.number("cold_reader.connections"),
+            "bytes_per_s": draw.number("cold_reader.bytes_per_s"),
+        }
+    ]
+
+
+@_pattern("away_ms")
+def returned_broker(draw: Draw) -> Faults:
+    """A broker is back, and fetches all that came while it was away."""
+    draw.away[draw.broker()] = draw.number("returned_broker.away_ms")
+    return []
+
+
 # ---------------------------------------------------------------------------- chains
 
 
@@ -681,6 +748,11 @@ PARAMETERS: dict[str, Check] = {
     "partition_error.fetcher": one_of("Replica", "ReplicaAlterLogDirs"),
     "partition_error.repeated": _TRUTH,
     "bootstrap.records": COUNT,
+    "slow_disk.write_factor": PART,
+    "slow_disk.read_factor": PART,
+    "cold_reader.connections": READERS,
+    "cold_reader.bytes_per_s": PACE,
+    "returned_broker.away_ms": MS,
     "stall_then_death.after": _PART,
     "stall_then_death.scope": _SCOPE,
     "stall_then_death.death": one_of("crash", "disk"),

@@ -153,6 +153,7 @@ class Template:
             log_dirs_working=self.entities.log_dirs,
             disks=self._at("disks", numbers * LOG_DIRS_MAX),
             quotas=self._at("quotas", 2 * numbers),
+            returned_at=self._returned_at(hosted),
             reports=self._at("reports", numbers * len(brokers)),
             tick_slot=self._slots(Slot.TICK, brokers.places),
             session_slot=self._slots(Slot.SESSION, brokers.places),
@@ -200,6 +201,14 @@ class Template:
             streams=self._at("streams", first),
             stream_count=np.bincount([i for i, _ in entities.streams], minlength=n),
         )
+
+    def _returned_at(self, hosted: Array) -> Array:
+        """0 of a broker of which no replica is in sync at the beginning: it is just back."""
+        outside = np.bincount(
+            self.entities.broker_of_row[self.entities.behind > 0], minlength=len(hosted)
+        )
+        found: Array = np.where((outside == hosted) & (hosted > 0), 0, -1)
+        return found
 
     def _log_ends(self) -> Array:
         """Where each partition's log ends at 0: who is behind has that many records to fetch."""

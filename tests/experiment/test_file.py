@@ -63,8 +63,8 @@ def test_unknown_experiment() -> None:
     """An experiment that is not there is answered with those that are."""
     said = refused(lambda: load_experiment("operatorss"))
     assert (
-        said
-        == "experiment: operatorss; allowed: demo-cluster, history, operators, proposals, smoke"
+        said == "experiment: operatorss; allowed: "
+        "demo-cluster, history, load, operators, proposals, smoke"
     )
 
 

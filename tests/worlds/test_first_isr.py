@@ -50,6 +50,15 @@ class TestCatchingUp:
         share = expand["t_ms"] / 30_000
         assert result.outcome["under_replicated_rate"] == pytest.approx(share, rel=1e-9)
 
+    def test_a_broker_that_is_wholly_outside_is_just_back(self) -> None:
+        """Its catching up counts from the beginning, unlike that of one with a replica in sync."""
+        behind = {"behind": {"0": {"3": 40_000}}}
+        result = events_of(behind)
+        [expand] = [e for e in result.events if e["kind"] == "isr_expand"]
+        assert result.outcome["catch_up_ms"] == pytest.approx(expand["t_ms"])
+        two = {**behind, "assignment": {"0": [1, 2, 3], "1": [1, 2, 3]}}
+        assert events_of(two).outcome["catch_up_ms"] == 0
+
     def test_under_min_isr_from_the_beginning(self) -> None:
         """One member of the two that min.insync.replicas wants: until the first is back."""
         result = events_of(

@@ -23,7 +23,7 @@ from isr_pipeline.base.storage.published import files
 from isr_pipeline.base.storage.remote import RemotePath
 from isr_pipeline.experiment.plan import Plan, stage_strata
 from isr_pipeline.experiment.stages import BASELINE_SIDE
-from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
+from isr_pipeline.scenarios.panels import ScenarioRow, kinds_of, panel_digest
 from isr_pipeline.tables import parts, store
 from isr_pipeline.tables.schemas import SCHEMAS
 from isr_pipeline.tables.summary import WHOLE_PANEL
@@ -209,7 +209,10 @@ def _told(scenario_json: object) -> dict[str, Any]:
         starts = [float(fault.get("start_ms") or 0) for fault in faults]
         return {
             "id_in_scenario": str(scenario["scenario_id"]),
-            "kinds_in_scenario": ",".join(sorted({fault["kind"] for fault in faults})),
+            "kinds_in_scenario": kinds_of(
+                (fault["kind"] for fault in faults),
+                ((one["assignment"], one.get("behind", {})) for one in scenario.get("topics", ())),
+            ),
             "last_fault_ms": max(starts, default=0.0),
             "horizon_ms": float(scenario["horizon_ms"]),
         }
