@@ -16,13 +16,54 @@ from typing import Any
 
 from isr_pipeline.clusters.facts import Source
 from isr_pipeline.clusters.metadata import Entry, Section
-from isr_pipeline.clusters.record_batches import Cursor, Record, looks_like_batches, records
+from isr_pipeline.clusters.record_batches import Record, looks_like_batches, records
 
 KIND = "KRaft metadata log or snapshot file"
 _FRAME = 1
 _NAME = re.compile(r"(\d{20})-\d{10}\.checkpoint")
-_CONTROLS = {2: "LEADER_CHANGE", 3: "SNAPSHOT_HEADER", 4: "SNAPSHOT_FOOTER", 5: "KRAFT_VERSION"}
+_CONTROLS: dict[int | None, str] = {
+    2: "LEADER_CHANGE",
+    3: "SNAPSHOT_HEADER",
+    4: "SNAPSHOT_FOOTER",
+    5: "KRAFT_VERSION",
+}
 _WHOLE = "a record as Kafka writes it"
+
+
+class Cursor:
+    """Reads numbers and bytes one behind the other; too few bytes are a ValueError."""
+
+    def __init__(self, content: bytes, at: int = 0, end: int | None = None) -> None:
+        self.content = content
+        self.at = at
+        self.end = len(content) if end is None else end
+
+    @property
+    def left(self) -> int:
+        """How many bytes are left."""
+        return self.end - self.at
+
+    def take(self, count: int) -> bytes:
+        """Take so many bytes."""
+        if not 0 <= count <= self.left:
+            raise ValueError(count)
+        self.at += count
+        return self.content[self.at - count : self.at]
+
+    def number(self, width: int, *, signed: bool = True) -> int:
+        """Take a number of so many bytes."""
+        return int.from_bytes(self.take(width), "big", signed=signed)
+
+    def unsigned(self) -> int:
+        """Take an unsigned varint."""
+        value = 0
+        for place in range(0, 70, 7):
+            byte = self.number(1, signed=False)
+            value |= (byte & 0x7F) << place
+            if byte < 0x80:
+                return value
+        raise ValueError(value)
+
 
 Read = Callable[[Cursor], Any]
 
@@ -205,7 +246,9 @@ def read(source: Source) -> list[Section]:
     """
     section = Section(source)
     for record in records(source):
-        section.entries.append(_control(record) if record.is_control else _entry(source, record))
+        section.entries.append(
+            _entry(source, record) if record.control is None else _control(record)
+        )
     if section.entries and section.entries[0].kind == "SNAPSHOT_HEADER":
         name = _NAME.search(source.name)
         section.snapshot_end = int(name[1]) if name else -1
@@ -213,10 +256,8 @@ def read(source: Source) -> list[Section]:
 
 
 def _control(record: Record) -> Entry:
-    """A control record: its key names its type."""
-    key, value = record.key or b"", record.value or b""
-    kind = _CONTROLS.get(int.from_bytes(key[2:4], "big"), "CONTROL")
-    level = int.from_bytes(value[2:4], "big")
+    kind = _CONTROLS.get(record.control, "CONTROL")
+    level = int.from_bytes((record.value or b"")[2:4], "big")
     data = {"kRaftVersion": level} if kind == "KRAFT_VERSION" else {}
     return Entry(record.offset, kind, data, record.place, record.timestamp_ms)
 

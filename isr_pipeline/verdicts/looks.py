@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import stats
 
 from isr_pipeline.experiment.stages import Budget, Stage, planned_stages
 from isr_pipeline.verdicts.comparison import (
@@ -59,7 +60,6 @@ from isr_pipeline.verdicts.statistics import (
     Floats,
     Ints,
     Rejectable,
-    benjamini_hochberg,
     discordant_needed,
     finite,
     holm,
@@ -249,7 +249,7 @@ def _corrected(p: Floats, found: Comparison, level: float) -> _Corrected:
     distinct, where = np.unique(found.copy_of, return_inverse=True)
     able = rejectable(found.discordant.ravel()[distinct], level)
     q = np.ones(len(distinct))
-    q[able.tests] = benjamini_hochberg(p.ravel()[distinct[able.tests]])
+    q[able.tests] = stats.false_discovery_control(p.ravel()[distinct[able.tests]])
     rejected = int((q <= level).sum())
     left = level * max(1, rejected) / max(1, able.count)
     return _Corrected(q[where].reshape(p.shape), level, able, left)

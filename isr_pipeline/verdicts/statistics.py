@@ -376,19 +376,6 @@ def signed_ranks(differences: Floats) -> Floats:
     return np.asarray(np.sign(differences) * (ranks - zeros))
 
 
-def benjamini_hochberg(p: Floats) -> Floats:
-    """Adjusted p-values (q): rejecting those <= q keeps the false discovery rate at q."""
-    m = len(p)
-    if m == 0:
-        return p
-    order = np.argsort(p, kind="stable")
-    scaled = p[order] * m / np.arange(1, m + 1)
-    adjusted = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
-    result = np.empty(m)
-    result[order] = adjusted
-    return result
-
-
 def holm(p: Floats) -> Floats:
     """Adjusted p-values: rejecting those <= a keeps the chance of any false rejection at a.
 

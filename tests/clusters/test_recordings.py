@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka.record import MemoryRecordsBuilder
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.files.words import scalar
@@ -216,6 +217,18 @@ class TestDamaged:
         place = len(log) // 2
         changed = log[:place] + bytes([log[place] ^ 1]) + log[place + 1 :]
         assert "allowed: a metadata log or snapshot" in self.refusal(tmp_path, changed)
+
+    def test_a_batch_that_is_none(self, tmp_path: Path, log: bytes) -> None:
+        """One shorter than its header, one of an old format, one that is compressed."""
+        short = bytes(11) + b"\x20" + bytes(4) + b"\x02" + bytes(27)
+        line = self.refusal(tmp_path, log + short)
+        assert f"byte {len(log)}: a damaged batch; allowed: a metadata log" in line
+        old = short[:16] + b"\x01" + short[17:]
+        assert "no record batch (magic 1)" in self.refusal(tmp_path, log + old)
+        packed = MemoryRecordsBuilder(magic=2, compression_type=1, batch_size=1000)
+        packed.append(0, None, bytes(100))
+        packed.close()
+        assert "a compressed batch" in self.refusal(tmp_path, log + packed.buffer())
 
     def test_a_log_without_its_beginning(self, tmp_path: Path, log: bytes) -> None:
         """What came before is missing, and that is said."""

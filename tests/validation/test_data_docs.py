@@ -29,14 +29,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ISR_PIPELINE_HOME", str(home))
         patch.delenv("ISR_PIPELINE_ROOT", raising=False)
-        for night, lost in (("2026-11-19", 0), ("2026-11-20", 5000)):
+        for night, flaps in (("2026-11-19", 0), ("2026-11-20", 5000)):
             plan = tiny_plan(Home.from_environment().root, night=night)
             found = tables.outcomes(plan)
-            found.loc[7, "records_lost"] = lost
+            found.loc[7, "isr_flaps"] = flaps
             tables.write("scenarios", tables.scenarios(), plan)
             tables.write("outcomes", found, plan)
             check("scenarios", plan)
-            if lost:
+            if flaps:
                 with pytest.raises(DataRefused):
                     check("outcomes", plan)
             else:
@@ -56,7 +56,7 @@ class TestIndex:
         """The refused table leads to its page, and names the expectation that did not hold."""
         text = (site / "index.html").read_text()
         refused = r'<a href="(validations/outcomes/2026-11-20/[^"]+)">[^<]+<span class="refused">'
-        found = re.search(refused + "refused: more_lost_than_acked", text)
+        found = re.search(refused + "refused: more_flaps_than_returns", text)
         assert found is not None
         assert (site / found[1]).is_file()
 
@@ -90,7 +90,7 @@ class TestNight:
         ]
         kept.write_text(json.dumps(old))
         data_docs.remove_night(tmp_path, "tiny", "2026-11-19")
-        assert "refused: more_lost_than_acked" in (tmp_path / "index.html").read_text()
+        assert "refused: more_flaps_than_returns" in (tmp_path / "index.html").read_text()
 
 
 class TestPages:
@@ -111,11 +111,10 @@ class TestPages:
     def test_name_columns_and_expectations(self, site: Path) -> None:
         """Values that break a rule stand below the names of their columns; so does its name."""
         (page,) = site.glob("validations/outcomes/2026-11-20/*/*.html")
-        text = re.sub(r"\s*<[^>]+>\s*", " ", page.read_text())
-        assert "more_lost_than_acked: Only acknowledged records can be lost." in " ".join(
-            text.split()
-        )
-        for column in ("config_name", "records_acked", "records_lost"):
+        text = " ".join(re.sub(r"<[^>]+>", " ", page.read_text()).split())
+        said = "more_lost_than_acked: Only acknowledged records can be lost."
+        assert f"{said} (values: records_acked, records_lost)" in text
+        for column in ("config_name", "isr_flaps", "isr_expands"):
             assert re.search(rf"<th[^>]*>\s*{column}\s*</th>", page.read_text())
 
     def test_nothing_comes_from_another_host(self, site: Path) -> None:

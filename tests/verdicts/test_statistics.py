@@ -14,7 +14,6 @@ from isr_pipeline.verdicts.comparison import paired_differences
 from isr_pipeline.verdicts.statistics import (
     Tails,
     _enumerated,
-    benjamini_hochberg,
     discordant_needed,
     ratio,
     rejectable,
@@ -238,7 +237,7 @@ class TestRejectable:
         """Five scenarios of forty-one configurations: none could be rejected alone, all can be."""
         found = rejectable(np.full(41, 5), 0.2)
         assert found.count == 41
-        assert (benjamini_hochberg(np.full(41, 2.0**-5)) <= 0.2).all()
+        assert (stats.false_discovery_control(np.full(41, 2.0**-5)) <= 0.2).all()
 
     def test_false_discoveries_stay_below_the_level(self) -> None:
         """Under no change at most one night in five has a q of 0.2 or less, discrete p and all."""
@@ -252,26 +251,12 @@ class TestRejectable:
                     column = rng.choice((-1.0, 1.0), (count, 1)) * rng.gamma(0.5, 2.0, (count, 1))
                     p[index] = flipped(column, signed_ranks(column)).worse[0]
             able = rejectable(counts, 0.2).tests
-            alarms += bool(able.any() and (benjamini_hochberg(p[able]) <= 0.2).any())
+            alarms += bool(able.any() and (stats.false_discovery_control(p[able]) <= 0.2).any())
         assert alarms <= 300 * 0.2 + 3 * np.sqrt(300 * 0.2 * 0.8)
 
     def test_nothing_to_test(self) -> None:
         """Without a differing scenario there is no test."""
         assert rejectable(np.zeros(5, dtype=np.int64), 0.2).count == 0
-
-
-class TestBenjaminiHochberg:
-    """Adjustment for many comparisons."""
-
-    @given(st.lists(st.floats(0, 1), min_size=1, max_size=60))
-    def test_agrees_with_scipy(self, p: list[float]) -> None:
-        """Adjusted p-values are those of scipy.stats.false_discovery_control."""
-        expected = stats.false_discovery_control(p, method="bh")
-        assert benjamini_hochberg(np.array(p)) == pytest.approx(expected)
-
-    def test_of_nothing_is_nothing(self) -> None:
-        """No test, no q."""
-        assert benjamini_hochberg(np.array([])).tolist() == []
 
 
 class TestPowerAndRatio:
