@@ -138,12 +138,12 @@ def read_all(
     files = [one for one in sources if one not in live]
     if any("://" in one for one in files):
         raise InputError("SOURCE", "", "an address of another kind (not shown)", ADDRESS)
-    found = facts_of(_named(files))
+    found = facts_of(named(files))
     # asked last: no mistake in a file costs the seconds of a reading
     return [*(read_live(where, rate_s=rate_s) for where in live.values()), *found]
 
 
-def _named(given: Sequence[str]) -> Iterator[Source]:
+def named(given: Sequence[str]) -> Iterator[Source]:
     """Read files, and those of folders; of two of one name each has its path for a name.
 
     Raises:
