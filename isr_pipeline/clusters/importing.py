@@ -149,7 +149,7 @@ def named(given: Sequence[str]) -> Iterator[Source]:
     Raises:
         InputError: a file that cannot be read, or that is given twice.
     """
-    names = [one_line(Path(one).name) for one in given]
+    names = [one_line(Path(one).name or one) for one in given]
     seen: set[Path] = set()
     for one, name in zip(given, names, strict=True):
         path, called = Path(one), name if names.count(name) == 1 else one_line(one)

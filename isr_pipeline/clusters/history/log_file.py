@@ -11,32 +11,53 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
 from zoneinfo import ZoneInfo
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.clusters.facts import Source
+from isr_pipeline.clusters.recognise import BYTES_MAX
 
-GZIP = b"\x1f\x8b"
+_GZIP = b"\x1f\x8b"
 _LINE = re.compile(
     r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d):(\d\d)[,.](\d{3})\d*(Z?)\]?\s+"
     r"(?:\[[^\]]*\]\s+)?(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\s+(.*)"
 )
 _UTC = ZoneInfo("UTC")
 _SAMPLE_LINES = 2000
+_WIDTH = 4000
+
+
+def unpacked(source: Source) -> Source:
+    """Give a source that gzip packed as it was before; any other as it is.
+
+    Raises:
+        InputError: it is cut off, damaged or too large.
+    """
+    if not source.content.startswith(_GZIP):
+        return source
+    try:
+        with gzip.open(io.BytesIO(source.content)) as file:
+            content = file.read(BYTES_MAX + 1)
+    except (EOFError, OSError, zlib.error) as error:
+        given = f"a gzip file that is cut off or damaged ({error})"
+        raise InputError(source.name, "", given, "the whole file") from None
+    if len(content) > BYTES_MAX:
+        given = f"more than {BYTES_MAX} bytes unpacked"
+        raise InputError(source.name, "", given, "smaller files")
+    return replace(source, content=content)
 
 
 def lines(source: Source, zone: ZoneInfo) -> Iterator[tuple[int | None, str]]:
     """Give each line's time, milliseconds since 1970, and its message.
 
     A line without a time (a stack trace, settings) has None, and all of its text.
-
-    Raises:
-        InputError: a gzip file that is cut off or damaged.
     """
     for line in _texts(source):
-        found = _LINE.search(line, 0, 4000)
+        found = _LINE.search(line, 0, _WIDTH)
         if found is None:
             yield None, line
             continue
@@ -46,24 +67,12 @@ def lines(source: Source, zone: ZoneInfo) -> Iterator[tuple[int | None, str]]:
 
 
 def recognises(source: Source) -> bool:
-    """Whether one of the first lines is one of a log.
-
-    Raises:
-        InputError: a gzip file that is cut off or damaged.
-    """
-    first = (line for _, line in zip(range(_SAMPLE_LINES), _texts(source), strict=False))
-    return any(_LINE.search(line, 0, 4000) for line in first)
+    """Whether one of the first lines is one of a log."""
+    return any(_LINE.search(line, 0, _WIDTH) for line in islice(_texts(source), _SAMPLE_LINES))
 
 
-def _texts(source: Source) -> Iterator[str]:
-    content = io.BytesIO(source.content)
-    packed = source.content.startswith(GZIP)
-    try:
-        file = gzip.GzipFile(fileobj=content) if packed else content
-        yield from io.TextIOWrapper(file, encoding="utf-8", errors="replace")
-    except (EOFError, OSError, zlib.error) as error:
-        given = f"a gzip file that is cut off or damaged ({error})"
-        raise InputError(source.name, "", given, "the whole file") from None
+def _texts(source: Source) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(source.content), encoding="utf-8", errors="replace")
 
 
 @lru_cache(maxsize=64)

@@ -33,14 +33,15 @@ _QUARTER_MS = 15 * 60_000
 class _Log:
     """A file of a log: what its lines say, read as a broker's and as a controller's."""
 
-    source: Source
+    name: str
+    folder: str
     broker: BrokerLines
     controller: ControllerLines
 
     @property
     def of(self) -> tuple[str, str]:
         """Its folder, and its name without what a rotation adds: the same for all of a set."""
-        path = PurePath(self.source.name)
+        path = PurePath(self.name)
         return str(path.parent), re.split(r"\.(?:log|out|txt)\b|\.gz$", path.name)[0]
 
 
@@ -75,7 +76,7 @@ def tellings(sources: Iterable[Source], zone: ZoneInfo) -> list[Telling]:
     whole = _whole(sections, [log for log in logs if log.controller.is_own])
     for log in unknown:
         if not log.controller.is_own:
-            others[log.source.folder].append(log.source.name)
+            others[log.folder].append(log.name)
     if not of_brokers and not whole:
         given = "a snapshot without its log" if sections else "no line that names its broker"
         raise InputError("cluster history", "SOURCE", given, KINDS)
@@ -89,7 +90,7 @@ def tellings(sources: Iterable[Source], zone: ZoneInfo) -> list[Telling]:
 
 def _whole(sections: list[Section], controllers: list[_Log]) -> list[Telling]:
     """Tell what sources of the whole cluster say, the metadata log first."""
-    names = " + ".join(log.source.name for log in controllers[:3])
+    names = " + ".join(log.name for log in controllers[:3])
     found = [
         metadata_log.tell(sections),
         controller_log.tell([log.controller for log in controllers], names),
@@ -99,16 +100,15 @@ def _whole(sections: list[Section], controllers: list[_Log]) -> list[Telling]:
 
 def _read(source: Source, zone: ZoneInfo) -> list[Section] | _Log | None:
     """Read a source; None if it is of no known kind."""
+    source = log_file.unpacked(source)
     if metadata_files.recognises(source.content):
         return metadata_files.read(source)
     if log_file.recognises(source):
-        found = _Log(source, BrokerLines(), ControllerLines())
+        found = _Log(source.name, source.folder, BrokerLines(), ControllerLines())
         for at_ms, text in log_file.lines(source, zone):
             found.broker.read(at_ms, text)
             found.controller.read(at_ms, text)
         return found
-    if source.content.startswith(log_file.GZIP):
-        return None
     dump = plain(source)
     if metadata_dump.recognises(dump.content.decode("utf-8", "replace")):
         return metadata_dump.read(dump)
@@ -126,7 +126,7 @@ def _by_broker(logs: list[_Log]) -> tuple[dict[int, list[_Log]], list[_Log]]:
         if len(log.broker.ids) > 1:
             ids = ", ".join(map(str, sorted(log.broker.ids)))
             given = f"lines of brokers {ids}"
-            raise InputError(log.source.name, "", given, "the log of one broker")
+            raise InputError(log.name, "", given, "the log of one broker")
         named[log.of] |= log.broker.ids
     found: dict[int, list[_Log]] = defaultdict(list)
     unknown: list[_Log] = []
@@ -156,9 +156,9 @@ def _told_by_broker(*logs: _Log, broker: int) -> Telling:
             for one in (before, log)
         ]
         if said[0] != said[1]:
-            given = f"another log of broker {broker} than {before.source.name}, of the same time"
-            raise InputError(log.source.name, "", given, _ONE_CLUSTER)
-    name = logs[0].source.name + (f" and {len(logs) - 1} more" if len(logs) > 1 else "")
+            given = f"another log of broker {broker} than {before.name}, of the same time"
+            raise InputError(log.name, "", given, _ONE_CLUSTER)
+    name = logs[0].name + (f" and {len(logs) - 1} more" if len(logs) > 1 else "")
     return broker_log.tell(broker, [log.broker for log in logs], name)
 
 
@@ -177,17 +177,17 @@ def _check_clusters(logs: list[_Log]) -> None:
     first: tuple[str, str] | None = None
     for log in logs:
         for cluster in sorted(log.broker.clusters):
-            first = first or (cluster, log.source.name)
+            first = first or (cluster, log.name)
             if cluster != first[0]:
                 given = f"cluster {cluster}, and {first[1]} is of cluster {first[0]}"
-                raise InputError(log.source.name, "", given, _ONE_CLUSTER)
+                raise InputError(log.name, "", given, _ONE_CLUSTER)
 
 
 def _check_zone(logs: list[_Log]) -> None:
     """Refuse times of another zone than is said, by the moments in UTC that lines name."""
     for log in logs:
         if log.broker.ahead_ms is not None:
-            _refuse_zone(log.source.name, log.broker.ahead_ms)
+            _refuse_zone(log.name, log.broker.ahead_ms)
 
 
 def _check_incarnations(whole: Telling, brokers: list[Telling]) -> None:

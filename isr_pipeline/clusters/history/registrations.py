@@ -37,12 +37,14 @@ class Registrations:
 
     Attributes:
         events: that the records told.
+        disks: broker -> how many log dirs it had at most, where they are told.
         incarnations: of every process that registered -> when.
         tells_shutdowns: registrations say whether a broker is shutting down; 3.3 brought it.
         tells_disks: registrations name log dirs; 3.7 brought it.
     """
 
     events: list[Event] = field(default_factory=list)
+    disks: dict[int, int] = field(default_factory=dict)
     incarnations: dict[str, int] = field(default_factory=dict)
     tells_shutdowns: bool = True
     tells_disks: bool = True
@@ -52,11 +54,6 @@ class Registrations:
     def brokers(self) -> list[int]:
         """Those that are registered."""
         return sorted(self._brokers)
-
-    @property
-    def disks(self) -> dict[int, int]:
-        """Broker -> how many log dirs it has left, where they are told."""
-        return {broker: len(one.dirs) for broker, one in self._brokers.items() if one.dirs}
 
     def inactive(self, broker: int) -> bool:
         """Whether the controller takes a broker out of ISRs: fenced, stopping or not there."""
@@ -104,6 +101,8 @@ class Registrations:
         dirs = frozenset(str(one) for one in data.get("logDirs") or ())
         self.tells_shutdowns &= "inControlledShutdown" in data
         self.tells_disks &= bool(dirs)
+        if dirs:
+            self.disks[broker] = max(len(dirs), self.disks.get(broker, 0))
         stopping = bool(data.get("inControlledShutdown"))
         fenced = bool(data.get("fenced", True))
         self._brokers[broker] = _Broker(incarnation, epoch, fenced, stopping, dirs)

@@ -8,7 +8,7 @@ from typing import Any
 
 from isr_pipeline.base.files.words import counted
 from isr_pipeline.clusters.history.counts import History
-from isr_pipeline.clusters.history.events import DISK, KINDS, SHRINK
+from isr_pipeline.clusters.history.events import CRASH, DISK, KINDS, SHRINK
 
 _CANNOT = (
     "not seen: pauses below replica.lag.time.max.ms, and followers of idle partitions",
@@ -80,6 +80,8 @@ def lines(history: History, written: Mapping[str, float]) -> Iterator[str]:
         yield f"{said}; written: {written[kind]:g}" if kind in written else said
     if DISK in history.covers and not set(history.covers[DISK]) <= set(history.disks):
         yield "log dirs of some brokers are not told: one each"
+    if sum(history.days(CRASH, broker) for broker in history.covers.get(CRASH, ())) < 1:
+        yield "less than a day was watched: a number a year that is made of it says little"
     yield from history.notes
     yield from _CANNOT
     if SHRINK in history.covers:
