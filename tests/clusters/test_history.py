@@ -225,7 +225,21 @@ class TestBrokerLog:
 
 
 class TestControllerLog:
-    """`controller.log` of the days of ZooKeeper."""
+    """`controller.log`, with and without ZooKeeper."""
+
+    def test_begins_in_the_middle(self, tmp_path: Path) -> None:
+        """A broker that registered before the first line has a past, too."""
+        change = "Replayed BrokerRegistrationChangeRecord(brokerId=2, brokerEpoch=7, "
+        register = "Replayed a new incarnation RegisterBrokerRecord(brokerId=2, incarnationId={}"
+        fields = ", brokerEpoch=9, fenced=true, inControlledShutdown=false, logDirs=[a])"
+        own = "[QuorumController id=100] "
+        text = log(
+            own + change + "fenced=1, inControlledShutdown=0, logDirs=[])",
+            own + register.format("A") + fields,
+            own + register.format("B") + fields,
+        )
+        found = read(kept(tmp_path, a=text), "UTC")
+        assert happened(found, CRASH, SESSION) == {(CRASH, 2): 2}
 
     def test_zookeeper(self, tmp_path: Path) -> None:
         """Who asked for a shutdown restarts; who is gone without has lost its session."""

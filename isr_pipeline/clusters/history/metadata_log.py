@@ -35,6 +35,7 @@ class _Past:
     brokers: Registrations = field(default_factory=Registrations)
     partitions: dict[tuple[str, int], _Partition] = field(default_factory=dict)
     shrinks: list[Event] = field(default_factory=list)
+    replicas: set[int] = field(default_factory=set)
 
     def apply(self, records: Sequence[tuple[Source, Entry]]) -> None:
         """Apply the records of one moment: a fence stands behind the changes that it causes.
@@ -66,6 +67,7 @@ class _Past:
         known = self.partitions.get(which)
         leader = int(data.get("leader", _UNCHANGED))
         isr = None if data.get("isr") is None else frozenset(int(one) for one in data["isr"])
+        self.replicas |= isr or set()
         if known is None:
             if isr is not None:
                 self.partitions[which] = _Partition(leader, isr)
@@ -112,7 +114,7 @@ def _told(past: _Past, entries: Sequence[Entry], source: str, with_snapshot: boo
     if entries[0].offset and not with_snapshot:
         notes.append(
             f"the metadata log begins at offset {entries[0].offset} without the snapshot before it:"
-            " the first change of each broker and partition is not seen"
+            " the first change of each partition is not seen, nor brokers that nothing happened to"
         )
     kinds = {SHRINK, SESSION}
     if brokers.tells_shutdowns:
@@ -131,7 +133,7 @@ def _told(past: _Past, entries: Sequence[Entry], source: str, with_snapshot: boo
         source,
         frozenset(kinds),
         [one for one in (*brokers.events, *past.shrinks) if one.kind in kinds],
-        {broker: [span] for broker in brokers.brokers},
+        {broker: [span] for broker in {*brokers.brokers, *past.replicas}},
         brokers.disks,
         brokers.incarnations,
         notes,

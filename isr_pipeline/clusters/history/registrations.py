@@ -40,15 +40,19 @@ class Registrations:
         disks: broker -> how many log dirs it had at most, where they are told.
         incarnations: of every process that registered -> when.
         tells_shutdowns: registrations say whether a broker is shutting down; 3.3 brought it.
-        tells_disks: registrations name log dirs; 3.7 brought it.
     """
 
     events: list[Event] = field(default_factory=list)
     disks: dict[int, int] = field(default_factory=dict)
     incarnations: dict[str, int] = field(default_factory=dict)
     tells_shutdowns: bool = True
-    tells_disks: bool = True
+    _all_tell_disks: bool = True
     _brokers: dict[int, _Broker] = field(default_factory=dict)
+
+    @property
+    def tells_disks(self) -> bool:
+        """Whether registrations name log dirs; 3.7 brought it."""
+        return self._all_tell_disks and bool(self.disks)
 
     @property
     def brokers(self) -> list[int]:
@@ -72,16 +76,19 @@ class Registrations:
         elif kind == "UNREGISTER_BROKER_RECORD":
             self._crashed(broker)
             self._brokers.pop(broker, None)
-        elif (known := self._brokers.get(broker)) is not None:
-            epoch = int(data.get("epoch", data.get("brokerEpoch", known.epoch)))
+        else:
+            epoch = int(data.get("epoch", data.get("brokerEpoch", -1)))
+            fenced = {"FENCE_BROKER_RECORD": 1, "UNFENCE_BROKER_RECORD": -1}.get(
+                kind, int(data.get("fenced", 0))
+            )
+            # One that registered before the first record: its change tells what it was.
+            before = _Broker("", epoch, fenced < 0, stopping=False, dirs=frozenset())
+            known = self._brokers.setdefault(broker, before)
             if epoch < known.epoch:
                 return  # a controller that starts tells of the past again
             if data.get("inControlledShutdown") == 1 and not known.stopping:
                 known.stopping = True
                 self.events.append(Event(at_ms, broker, RESTART))
-            fenced = {"FENCE_BROKER_RECORD": 1, "UNFENCE_BROKER_RECORD": -1}.get(
-                kind, int(data.get("fenced", 0))
-            )
             self._fence(broker, known, fenced, at_ms)
             self._dirs(broker, known, data, at_ms)
 
@@ -100,7 +107,7 @@ class Registrations:
         self.incarnations[incarnation] = at_ms
         dirs = frozenset(str(one) for one in data.get("logDirs") or ())
         self.tells_shutdowns &= "inControlledShutdown" in data
-        self.tells_disks &= bool(dirs)
+        self._all_tell_disks &= bool(dirs)
         if dirs:
             self.disks[broker] = max(len(dirs), self.disks.get(broker, 0))
         stopping = bool(data.get("inControlledShutdown"))
@@ -121,7 +128,7 @@ class Registrations:
     def _dirs(self, broker: int, known: _Broker, data: Mapping[str, Any], at_ms: int) -> None:
         dirs = frozenset(str(one) for one in data.get("logDirs") or ())
         if dirs:
-            lost = known.dirs - dirs
+            lost = known.dirs - dirs if known.dirs else {""}
             self.events += [Event(at_ms, broker, DISK, one) for one in sorted(lost)]
             known.dirs = dirs
 
