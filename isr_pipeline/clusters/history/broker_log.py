@@ -39,6 +39,12 @@ _MARKS = re.compile(
     r"|(?P<shrink>Shrinking ISR (?:for partition \S+ )?from [\d,]+ to [\d,]*)"
     r"|(?P<process>Incarnation (?P<incarnation>[\w-]{22}) of broker \d+ in cluster)"
 )
+_WORDS = (
+    *("tarting", "tarted", "STARTED", "hutting", "SHUTTING", "Registered", "Verifying"),
+    *("Terminating", "Stopping serving", "Shutdown broker", "Halting", "Encountered", "Exiting"),
+    *("Fatal error", "xpired", "Shrinking", "Incarnation"),
+)
+"""A line that `_MARKS` finds something in has one of them; most lines have none."""
 _ID = re.compile(
     r"\[(?:KafkaServer id=|BrokerServer id=|Kafka Server |BrokerLifecycleManager id="
     r"|ReplicaManager broker=|Replica Manager on Broker |Partition \S+ broker="
@@ -99,7 +105,7 @@ class BrokerLines:
                 self.disks = len(found[1].split(","))
             return
         begin, before_ms = self.spans[-1] if self.spans else (at_ms, at_ms)
-        if found := _MARKS.search(text):
+        if any(word in text for word in _WORDS) and (found := _MARKS.search(text)):
             groups = found.groupdict()
             kind = next(name for name in groups if groups[name] and name not in _OF_A_LINE)
             said = groups["dir"] or groups["incarnation"] or (text if kind == "shrink" else "")
@@ -108,7 +114,7 @@ class BrokerLines:
                 self.ahead_ms = at_ms - int(caught_up[1])
         if found := _ID.search(text):
             self.ids.add(int(found[1]))
-        if found := _CLUSTER.search(text):
+        if "luster" in text and (found := _CLUSTER.search(text)):
             self.clusters.add(found[1] or found[2])
         if not self.spans or at_ms - before_ms > _SILENCE_MS:
             self.spans.append((at_ms, at_ms))

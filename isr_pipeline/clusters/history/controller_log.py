@@ -33,6 +33,8 @@ _MARKS = re.compile(
     r"(?:, bounced brokers: ?(?P<bounced>[\d,]*))?, all(?: live)? brokers: ?(?P<live>[\d,]*)"
     r"|\[Controller (?:id=)?\d+\]:? Shutting down broker (?P<stopping>\d+)"
 )
+_WORDS = ("Replayed", "Starting controller", "added brokers", "Shutting down broker")
+"""A line that `_MARKS` finds something in has one of them."""
 _OWN = re.compile(r"\[(?:QuorumController id=|ControllerServer id=|Controller (?:id=)?)\d+\]")
 _KINDS = {
     "RegisterBrokerRecord": "REGISTER_BROKER_RECORD",
@@ -80,7 +82,7 @@ class ControllerLines:
         if at_ms is None:
             return
         self.is_own = self.is_own or _OWN.search(text) is not None
-        if found := _MARKS.search(text):
+        if any(word in text for word in _WORDS) and (found := _MARKS.search(text)):
             self._mark(at_ms, found)
         if not self.spans or at_ms - self.spans[-1][1] > _SILENCE_MS:
             self.spans.append((at_ms, at_ms))
