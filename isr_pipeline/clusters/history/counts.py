@@ -122,7 +122,8 @@ def together(tellings: Sequence[Telling]) -> History:
     for telling in tellings:
         found.notes += telling.notes
         for broker, count in telling.disks.items():
-            found.disks.setdefault(broker, count or 1)
+            if count:
+                found.disks.setdefault(broker, count)
         for kind in (kind for kind in KINDS if kind in telling.kinds):
             covers = found.covers.setdefault(kind, {})
             for broker, spans in telling.covers.items():
