@@ -24,6 +24,7 @@ from isr_pipeline.base.compiling import slow_ways
 from isr_pipeline.base.errors import BudgetSpent, InputError, Refused
 from isr_pipeline.base.home import DEFAULT_EXPERIMENT
 from isr_pipeline.night import completing
+from isr_pipeline.night.history_command import cluster_history
 from isr_pipeline.night.options import (
     AsJson,
     ConfigArgument,
@@ -582,6 +583,9 @@ def cluster_import(
     for line in lines(seen, name):
         _say(line)
     _say(f"written to {seen['file']}")
+
+
+cluster_app.command("history")(cluster_history)
 
 
 @cluster_app.command("show")

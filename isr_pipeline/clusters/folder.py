@@ -12,7 +12,8 @@ from pathlib import Path
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.files.words import counted, one_line, shown
 
-FILES_MAX = 2000
+FILES_MAX = 20_000
+"""Logs that roll each hour are hundreds a month and broker."""
 LISTED = 10
 _NOT_WHOLE = (".deleted", ".part", ".swap", ".cleaned")
 """Behind the names of files that Kafka is about to delete, or still writes."""
@@ -20,7 +21,7 @@ _BEFORE_ALL = "bootstrap.checkpoint"
 """What a controller begins its first log with; the log has it, too."""
 _OF_A_TOPIC = re.compile(r"(?!__cluster_metadata-0$).+-\d+")
 """A folder of records: those of topics say nothing of the cluster."""
-_RECORDS = (".log", ".checkpoint")
+_RECORDS = re.compile(r"\d{20}(?:-\d{10})?\.(?:log|checkpoint)")
 
 
 def files_in(folder: Path, name: str) -> list[tuple[Path, str]]:
@@ -49,7 +50,7 @@ def files_in(folder: Path, name: str) -> list[tuple[Path, str]]:
 
 def may_be_a_source(path: Path, bytes_max: int) -> bool:
     """Whether a file of a folder is worth a look: no topic's records, and whole."""
-    of_a_topic = path.suffix in _RECORDS and _OF_A_TOPIC.fullmatch(path.parent.name) is not None
+    of_a_topic = _RECORDS.fullmatch(path.name) and _OF_A_TOPIC.fullmatch(path.parent.name)
     passing = path.name == _BEFORE_ALL or path.name.endswith(_NOT_WHOLE)
     return not (of_a_topic or passing or path.stat().st_size > bytes_max)
 

@@ -142,18 +142,18 @@ def read_all(
     files = [one for one in sources if one not in live]
     if any("://" in one for one in files):
         raise InputError("SOURCE", "", "an address of another kind (not shown)", ADDRESS)
-    found = facts_of(_named(files))
+    found = facts_of(named(files))
     # asked last: no mistake in a file costs the seconds of a reading
     return [*(read_live(where, rate_s=rate_s) for where in live.values()), *found]
 
 
-def _named(given: Sequence[str]) -> Iterator[Source]:
+def named(given: Sequence[str]) -> Iterator[Source]:
     """Read files, and those of folders; of two of one name each has its path for a name.
 
     Raises:
         InputError: a file that cannot be read, or that is given twice.
     """
-    names = [one_line(Path(one).name) for one in given]
+    names = [one_line(Path(one).name or one) for one in given]
     seen: set[Path] = set()
     for one, name in zip(given, names, strict=True):
         path, called = Path(one), name if names.count(name) == 1 else one_line(one)

@@ -88,7 +88,7 @@ def facts_of_metadata(sections: Sequence[Section]) -> Facts:
     names = list(dict.fromkeys(section.source.name for section in sections))
     state = _State(Facts(" + ".join(names), KIND, METADATA, controller="kraft"))
     snapshots = [section for section in sections if section.snapshot_end is not None]
-    logs = _joined([section for section in sections if section.snapshot_end is None])
+    logs = joined([section for section in sections if section.snapshot_end is None])
     begin = 0
     if snapshots:
         newest = max(snapshots, key=lambda section: section.snapshot_end or 0)
@@ -133,8 +133,8 @@ def _check_snapshot(section: Section, with_logs: bool) -> None:
         section.source.refuse("", "a snapshot of another name", allowed)
 
 
-def _joined(sections: Iterable[Section]) -> list[tuple[Source, Entry]]:
-    """The pieces of the log as one, without gaps.
+def joined(sections: Iterable[Section]) -> list[tuple[Source, Entry]]:
+    """Put the pieces of the log together, without gaps.
 
     Raises:
         InputError: records are missing, or two logs have different records at an offset.

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import subprocess
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,6 +101,28 @@ def stop(folders: Iterable[Path], *, seconds_max: float = STOP_SECONDS_MAX) -> i
         _tell(process, "kill")
     psutil.wait_procs(left, timeout=seconds_max)
     return len(running)
+
+
+def kill(folder: Path) -> None:
+    """Kill the process of a node, without a word before."""
+    process = _running(folder)
+    process.kill()
+    psutil.wait_procs([process], timeout=STOP_SECONDS_MAX)
+
+
+def pause(folder: Path, seconds: float) -> None:
+    """Let the process of a node stand still for a time."""
+    process = _running(folder)
+    process.suspend()
+    time.sleep(seconds)
+    process.resume()
+
+
+def _running(folder: Path) -> psutil.Process:
+    named = recorded(folder)
+    process = named.found() if named else None
+    assert process is not None, f"nothing runs in {folder}"
+    return process
 
 
 def _tell(process: psutil.Process, what: str) -> None:

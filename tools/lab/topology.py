@@ -99,7 +99,7 @@ def small_snapshots() -> dict[str, str]:
 
 def make(cluster: Cluster, java: Java, say: Say = lambda _: None) -> None:
     """Make the topology on a cluster of `plan`: topics, settings, records, a bounced broker."""
-    with _client(cluster) as client:
+    with client_of(cluster) as client:
         say("topics")
         _make_topics(client)
         _settings(cluster, java)
@@ -123,7 +123,7 @@ def kill(cluster: Cluster, say: Say = lambda _: None) -> bool:
     """
     say(f"broker {KILLED} is killed")
     nodes.stop([cluster.folder / cluster.brokers[KILLED - 1].name], seconds_max=0)
-    with _client(cluster, but=KILLED) as client:
+    with client_of(cluster, but=KILLED) as client:
         wait_until(client, lambda found: _leaderless(found, KILLED))
     _wait_until_gone(cluster)
     topic, partition, replicas = REASSIGNED
@@ -252,14 +252,15 @@ def _reassign(
     until = time.monotonic() + seconds_max
     while True:
         try:
-            with _client(cluster, but=KILLED) as client:
+            with client_of(cluster, but=KILLED) as client:
                 return client.alter_partition_reassignments({where: replicas})[where] is None
         except KafkaConnectionError:
             assert time.monotonic() < until, "no broker answered in time"
             time.sleep(0.5)
 
 
-def _client(cluster: Cluster, but: int = 0) -> KafkaAdminClient:
+def client_of(cluster: Cluster, but: int = 0) -> KafkaAdminClient:
+    """Speak with the brokers of a cluster, except one."""
     brokers = [one for i, one in enumerate(cluster.brokers, 1) if i != but]
     servers = [f"127.0.0.1:{one.internal_port}" for one in brokers]
     return KafkaAdminClient(bootstrap_servers=servers)

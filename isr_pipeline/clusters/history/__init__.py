@@ -1,0 +1,1 @@
+"""What happened to a cluster, counted in what it wrote meanwhile."""
