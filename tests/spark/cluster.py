@@ -48,7 +48,8 @@ def theirs() -> Path | None:
     user = pwd.getpwnam(USER)
     for folder in (Path(sys.base_prefix, "bin"), Path("/usr/local/bin"), Path("/usr/bin")):
         command = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
-        tried = [*command, str(folder / PYTHON), "-c", ""]
+        # By way of a program: what setpriv itself starts, root may start.
+        tried = [*command, "env", str(folder / PYTHON), "-c", ""]
         if not subprocess.run(tried, capture_output=True, check=False).returncode:
             return folder / PYTHON
     return None

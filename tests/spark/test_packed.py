@@ -210,6 +210,12 @@ class TestElsewhere:
         """Every table has the digest that it has on this machine."""
         assert there.digests == here.digests
 
+    def test_no_worker_compiles(self, folder: Path, archive: Path, there: Made) -> None:
+        """They find the archive's kernel, wherever Spark unpacked it."""
+        assert there.digests
+        times = [file.stat().st_mtime for file in (folder / "cluster").rglob("*.nbc")]
+        assert 0 < max(times) < archive.stat().st_mtime
+
     def test_a_worker_was_lost_in_a_stage(self, there: Made) -> None:
         """Spark noticed, and gave its tasks to the other."""
         assert "Lost executor" in there.said
