@@ -77,10 +77,10 @@ def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str
     }
     if on_this_machine(wanted_master(spark_master)):
         defaults["SPARK_LOCAL_IP"] = LOOPBACK
-    return {**defaults, **inherited(home), **chosen}
+    return {**defaults, **_inherited(home), **chosen}
 
 
-def inherited(home: Home) -> dict[str, str]:
+def _inherited(home: Home) -> dict[str, str]:
     """Return the caller's variables, without the kernel cache that this process chose for itself.
 
     Its name holds a digest of the kernel's sources: Airflow may run for days, and each task has to

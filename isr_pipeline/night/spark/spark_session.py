@@ -21,7 +21,7 @@ from isr_pipeline.night.preconditions import check_master
 from isr_pipeline.night.spark.java import LIGHT, java_home, spark_home
 from isr_pipeline.night.spark.spark_daemon import PRELOAD
 from isr_pipeline.night.spark.spark_watch import watch
-from isr_pipeline.night.stack import LOOPBACK, inherited, on_this_machine
+from isr_pipeline.night.stack import LOOPBACK, on_this_machine
 
 SETTINGS: Mapping[str, str] = {
     "spark.log.level": "WARN",
@@ -42,6 +42,9 @@ HERE: Mapping[str, str] = {
 
 STARTED = "ISR_PIPELINE_SPARK_STARTED"
 """Environment variable: file to make once a session has started, for whoever submitted the job."""
+
+_OF_WORKERS = "spark.executorEnv."
+"""Begins settings of Spark that are variables of its workers."""
 
 _WORKER_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -80,8 +83,11 @@ def spark_session(app: str, master: str | None = None, preload: Sequence[str] = 
     # Where pyspark looks for the workers' Python, whoever started this process.
     python = given.get("spark.pyspark.python", os.environ.get("PYSPARK_PYTHON") or sys.executable)
     os.environ["PYSPARK_PYTHON"] = str(python)
+    wanted = _wanted(app, wherever, preload)
+    if given.contains(f"{_OF_WORKERS}ISR_PIPELINE_HOME"):  # their kernels are there as well
+        wanted.pop(f"{_OF_WORKERS}NUMBA_CACHE_DIR", None)
     conf = SparkConf()
-    for key, value in _wanted(app, wherever, preload).items():
+    for key, value in wanted.items():
         if not given.contains(key):
             conf.set(key, value)
     conf.setMaster(wherever)
@@ -123,7 +129,7 @@ def _wanted(app: str, master: str, preload: Sequence[str]) -> dict[str, str]:
         "spark.app.name": app,
         **SETTINGS,
         **(HERE if on_this_machine(master) else {}),
-        **{f"spark.executorEnv.{name}": value for name, value in environment.items()},
+        **{f"{_OF_WORKERS}{name}": value for name, value in environment.items()},
     }
 
 
@@ -132,6 +138,6 @@ def _worker_environment(preload: Sequence[str]) -> dict[str, str]:
     # Credentials are no setting of Spark's, which shows its settings: they are the worker's own.
     store = {name: os.environ[name] for name in STORE_VARIABLES if name in os.environ}
     threads = {name: os.environ.get(name, "1") for name in _WORKER_THREADS}
-    own = inherited(Home.from_environment())
-    given = {name: own[name] for name in ("ISR_PIPELINE_HOME", "NUMBA_CACHE_DIR") if name in own}
+    names = ("ISR_PIPELINE_HOME", "NUMBA_CACHE_DIR")
+    given = {name: os.environ[name] for name in names if os.environ.get(name)}
     return {**given, **store, **threads, PRELOAD: ",".join(preload)}
