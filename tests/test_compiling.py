@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from isr_pipeline.base.compiling import compiled_digest, sources_digest
 from tests.saying import finished
 
@@ -35,6 +37,23 @@ class TestCacheFolder:
         """A program that has imported numba before uses the same folder."""
         program = f"import numba; import isr_pipeline; {SAY_FOLDER}"
         assert folder_said(tmp_path, program) == tmp_path / "numba" / compiled_digest()
+
+    @pytest.mark.parametrize("compiled", [compiled_digest(), "older"])
+    def test_is_none_where_the_kernel_lies_beside_its_sources(
+        self, tmp_path: Path, compiled: str
+    ) -> None:
+        """An installation that was compiled as it is; not one of other sources."""
+        (tmp_path / "__pycache__").mkdir()
+        (tmp_path / "__pycache__" / f"kernel-{compiled}").touch()
+        program = (
+            "import os, pathlib, numba; from isr_pipeline.base import compiling\n"
+            f"compiling.PACKAGE = pathlib.Path({str(tmp_path)!r})\n"
+            "del os.environ['NUMBA_CACHE_DIR']\n"
+            f"compiling.use_kernel_cache(); {SAY_FOLDER}"
+        )
+        beside = compiled == compiled_digest()
+        folder = Path() if beside else tmp_path / "numba" / compiled_digest()
+        assert folder_said(tmp_path, program) == folder
 
 
 class TestSourcesDigest:

@@ -19,16 +19,12 @@ from isr_pipeline.base.home import Home
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[1]
 COMPILED_ROOMS = ("kafka", "simulation")
 """Folders whose functions are compiled into the kernel."""
 
 KERNEL_ROOMS = (*COMPILED_ROOMS, "scenarios", "worlds")
 """Folders whose sources decide an outcome, with the scenario and the configuration given."""
-
-COMPILES = "ISR_PIPELINE_WORKER_COMPILES"
-"""Environment variable: this worker's home is its own; nobody else compiles the kernel for it."""
-
 
 EXACT = "ISR_PIPELINE_EXACT"
 """Environment variable: nothing that repeats is jumped over, and no run is shared. The result is
@@ -55,7 +51,7 @@ def slow_ways(*, exact: bool, plain: bool = False) -> None:
         os.environ["NUMBA_DISABLE_JIT"] = "1"
 
 
-def sources_digest(rooms: Sequence[str], package: Path = _PACKAGE) -> str:
+def sources_digest(rooms: Sequence[str], package: Path = PACKAGE) -> str:
     """SHA-256 over the path and the content of every source file of some rooms, folders below too.
 
     Args:
@@ -76,14 +72,25 @@ def compiled_digest() -> str:
     return sources_digest(COMPILED_ROOMS)[:16]
 
 
+def mark_beside_sources() -> Path:
+    """File of an installation: the kernel of these sources is compiled beside them."""
+    return PACKAGE / "__pycache__" / f"kernel-{compiled_digest()}"
+
+
 def use_kernel_cache() -> None:
     """Point numba at the cache folder of the present sources, unless the environment names one.
+
+    An installation that has its kernel beside the sources, as in an archive that Spark unpacks
+    anywhere, needs no folder: numba looks there where none is named.
 
     numba reads the variable when it is imported; one that somebody has imported before is told, or
     it would keep kernels beside their sources, and run them when a file that they link changed.
     """
     if "NUMBA_CACHE_DIR" not in os.environ:
-        folder = str(Home.from_environment().numba_cache / compiled_digest())
+        mark = mark_beside_sources()
+        beside = mark.is_file() and os.access(mark.parent, os.W_OK)  # else numba passes it over
+        home = Home.from_environment()
+        folder = "" if beside else str(home.numba_cache / compiled_digest())
         os.environ["NUMBA_CACHE_DIR"] = folder
         if "numba" in sys.modules:
             sys.modules["numba"].config.CACHE_DIR = folder

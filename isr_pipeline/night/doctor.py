@@ -21,7 +21,6 @@ from isr_pipeline.base.home import Home, config_dir, ui_ports
 from isr_pipeline.night import preconditions, stack
 from isr_pipeline.night.airflow.airflow_rest import Silent, rest_of_ui
 from isr_pipeline.night.airflow.waiting import hanging
-from isr_pipeline.night.spark import shipping
 
 PYTHON = ((3, 11), (3, 15))
 SPARK = ((4, 1), (4, 4))
@@ -156,12 +155,9 @@ def _master() -> str:
 def _workers(home: Home) -> str:
     """Ask the workers of a cluster, which takes the start of a Spark session."""
     master = stack.wanted_master()
-    sent = shipping.wanted(master)
     if master.startswith("local"):
         return "on this machine"
     preconditions.check_master(master)
-    if sent:
-        shipping.shipment(home)
     done = subprocess.run(
         [sys.executable, "-m", "isr_pipeline.night.spark.spark_workers", master, home.root],
         env=stack.environment(home, spark_master=master),
@@ -172,7 +168,7 @@ def _workers(home: Home) -> str:
     lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
     if done.returncode:
         raise Refused(lines[-1] if lines else f"no answer (exit status {done.returncode})")
-    return f"{lines[-1]}{', with what Spark brought them' if sent else ''}"
+    return lines[-1]
 
 
 def _mlflow(home: Home) -> str:

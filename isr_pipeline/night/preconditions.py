@@ -27,7 +27,6 @@ from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.base.files.words import without_password
 from isr_pipeline.base.places import root_path
 from isr_pipeline.base.storage.remote import StoreError, endpoint
-from isr_pipeline.night.spark import shipping
 from isr_pipeline.night.spark.java import java_home, spark_home
 from isr_pipeline.night.spark.spark_watch import wait_s
 
@@ -74,11 +73,8 @@ def check_night_can_start(home: Home, master: str) -> None:
     check_places(home)
     check_master(master)
     wait_s()
-    sent = shipping.wanted(master)
     check_java(home)
     check_store(home)
-    if sent:
-        shipping.shipment(home)
 
 
 def check_places(home: Home) -> None:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isr_pipeline.base.compiling import COMPILES
+from isr_pipeline.base.compiling import PACKAGE, mark_beside_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,15 +37,24 @@ def compile_kernel(before: str = "") -> None:
 
 
 def load_kernel() -> None:
-    """Load the kernel into this process if it is compiled; processes forked from it have it too.
+    """Load the kernel into this process; processes forked from it have it too.
 
-    On a machine that has its code from Spark it is compiled first, by one of its executors.
+    Where nobody has compiled it, as in a home that is a worker's own, one process does so first.
     """
-    if os.environ.get(COMPILES):
+    if not _mark().exists():
         with _alone():
             compile_kernel()
-    if _mark().exists():
-        _run_smallest()
+    _run_smallest()
+
+
+def compile_beside_sources() -> None:
+    """Compile the kernel into this installation, which may then be packed and unpacked anywhere."""
+    os.environ["NUMBA_CACHE_DIR"] = ""
+    _mark().parent.mkdir(exist_ok=True)
+    _mark().unlink(missing_ok=True)
+    for old in PACKAGE.rglob("*.nb[ci]"):  # numba would not see what changed in another file
+        old.unlink()
+    compile_kernel()
 
 
 @contextlib.contextmanager
@@ -60,7 +69,8 @@ def _alone() -> Iterator[None]:
 
 def _mark() -> Path:
     """File that says: the kernel of these sources is compiled."""
-    return Path(os.environ["NUMBA_CACHE_DIR"]) / "kernel-is-compiled"
+    folder = os.environ["NUMBA_CACHE_DIR"]
+    return Path(folder) / "kernel-is-compiled" if folder else mark_beside_sources()
 
 
 def _run_smallest() -> None:
@@ -68,3 +78,7 @@ def _run_smallest() -> None:
     from isr_pipeline.worlds.run import run  # noqa: PLC0415
 
     run(parse_scenario(SMALLEST_SCENARIO, "the smallest scenario"))
+
+
+if __name__ == "__main__":
+    compile_beside_sources()

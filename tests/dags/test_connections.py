@@ -171,11 +171,12 @@ class TestABrokenOffJob:
         assert STARTED not in os.environ
 
     @pytest.mark.usefixtures("_spark")
+    @pytest.mark.parametrize("python", [{}, {"python": sys.executable}])
     def test_is_given_what_the_variable_says(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, python: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """When the task runs: its sizes, and the Python of the driver."""
-        variable = {"spark_conf": {"spark.executor.memory": "4g"}, "python": sys.executable}
+        """When the task runs: its sizes, and the Python of the driver, else the task's own."""
+        variable = {"spark_conf": {"spark.executor.memory": "4g"}, **python}
         monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", json.dumps(variable))
         (tmp_path / "spark-submit").write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/given; exit 1')
         monkeypatch.setattr(wiring, "claimed", lambda _: contextlib.nullcontext())

@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Self
@@ -18,6 +19,8 @@ from isr_pipeline.night.spark.java import java_home, spark_home
 from isr_pipeline.night.stack import free_port
 
 USER = "nobody"
+
+PYTHON = f"python{sys.version_info[0]}.{sys.version_info[1]}"
 
 START_SECONDS_MAX = 60.0
 
@@ -35,7 +38,21 @@ def why_not() -> str:
         if shutil.which(program) is None:
             return f"{program} is missing"
     tried = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False)
-    return "" if tried.returncode == 0 else "this root may not make a mount namespace"
+    if tried.returncode:
+        return "this root may not make a mount namespace"
+    return "" if theirs() else f"{USER} may start no {PYTHON}"
+
+
+def theirs() -> Path | None:
+    """A Python of this one's minor release that the other user may start."""
+    user = pwd.getpwnam(USER)
+    for folder in (Path(sys.base_prefix, "bin"), Path("/usr/local/bin"), Path("/usr/bin")):
+        command = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+        # By way of a program: what setpriv itself starts, root may start.
+        tried = [*command, "env", str(folder / PYTHON), "-c", ""]
+        if not subprocess.run(tried, capture_output=True, check=False).returncode:
+            return folder / PYTHON
+    return None
 
 
 class Cluster:
@@ -56,7 +73,7 @@ class Cluster:
         self.workers: list[subprocess.Popen[bytes]] = []
         self.scratch = self._theirs("scratch")
         self._spark = folder / "spark"
-        for part in ("bin", "jars"):
+        for part in ("bin", "jars", "python"):
             _linked(spark_home() / part, self._spark / part)
         self._java = self._own_java()
         self._master: subprocess.Popen[bytes] | None = None

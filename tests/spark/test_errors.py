@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import platform
 import signal
 import sys
 from typing import TYPE_CHECKING
@@ -13,7 +12,6 @@ import pytest
 
 from isr_pipeline.base.disk import disk_full
 from isr_pipeline.base.errors import Refused
-from isr_pipeline.night.spark.pack import start_script
 from isr_pipeline.night.spark.program import run_as_program
 from isr_pipeline.night.spark.spark_errors import cause
 
@@ -162,15 +160,6 @@ class TestUnfitWorker:
             patch.setattr(spark.sparkContext, setting, value)
             return cause(broken_by(spark, lambda: None))
 
-    def test_another_architecture(self, spark: SparkSession, tmp_path: Path) -> None:
-        """The packed Python is for one kind of processor, and says so itself."""
-        program = self.python(tmp_path, start_script("python3", "riscv64").encode())
-        assert self.cause_with(spark, "pythonExec", program) == (
-            "a worker of Spark is no machine for the Python that it was given: packed for riscv64, "
-            f"this machine is {platform.machine()}; allowed: workers and driver of one processor "
-            "architecture"
-        )
-
     def test_older_c_library(self, spark: SparkSession, tmp_path: Path) -> None:
         """As its loader words it."""
         words = "libpython3.11.so: version `GLIBC_2.38' not found (required by python)"
@@ -182,8 +171,9 @@ class TestUnfitWorker:
     def test_no_python(self, spark: SparkSession, tmp_path: Path) -> None:
         """The path is of the driver's machine alone."""
         assert self.cause_with(spark, "pythonExec", f"{tmp_path}/none") == (
-            f"a worker of Spark cannot start its Python: {tmp_path}/none; allowed: the same "
-            "checkout at the same path there, or ISR_PIPELINE_WORKERS=shipped"
+            f"a worker of Spark cannot start its Python: {tmp_path}/none; allowed: this program's "
+            "environment at the same path there, or one from an image or from spark.archives "
+            '(docs/deploy.md, "A Spark elsewhere")'
         )
 
     def test_python_ends(self, spark: SparkSession, tmp_path: Path) -> None:

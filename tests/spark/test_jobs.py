@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
@@ -18,7 +20,7 @@ from isr_pipeline.base.storage.published import replacing
 from isr_pipeline.experiment.cost import core_seconds
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.plan import Plan, make_plan
-from isr_pipeline.night.spark import simulate
+from isr_pipeline.night.spark import extend, simulate
 from isr_pipeline.night.spark.progress import Progress
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
 from isr_pipeline.tables import parts, store
@@ -30,6 +32,8 @@ from tests.saying import refused
 from tests.validation.tables import records
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
 
 NIGHT = "2026-11-19"
@@ -263,6 +267,28 @@ class TestCommandLine:
         assert refused(
             lambda: simulate.parse(["--plan", str(night.file), option, value])
         ).startswith(f"{option}: nope; allowed: ")
+
+    @pytest.mark.parametrize("job", [simulate, extend])
+    def test_stops_its_session(self, job: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Also where it fails: a driver in a pod might not end without it."""
+        ended = []
+
+        @contextmanager
+        def session(*_: object, **__: object) -> Iterator[object]:
+            try:
+                yield SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
+            finally:
+                ended.append(1)
+
+        def run(*_: object) -> None:
+            raise Refused("no")
+
+        config = SimpleNamespace(plan=SimpleNamespace(root=""))
+        monkeypatch.setattr(job, "parse", lambda _: config)
+        monkeypatch.setattr(job, "spark_session", session)
+        monkeypatch.setattr(job, "run", run)
+        assert job.main([]) != 0
+        assert ended == [1]
 
     def test_no_plan(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         """Without a plan the program ends with status 2 and one line on stderr."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from isr_pipeline.base.errors import InputError, Refused
-from isr_pipeline.night.spark import shipping, spark_workers
+from isr_pipeline.base.errors import Refused
+from isr_pipeline.night.spark import spark_workers
 from isr_pipeline.night.spark.spark_workers import ask_workers, told
 from tests.saying import refused
 
@@ -41,8 +41,9 @@ class TestAsked:
     ) -> None:
         """A checkout of another version on the worker is no error of a step, hours later."""
         monkeypatch.setattr(spark_workers, "package_digest", lambda: "other")
-        with pytest.raises(Refused, match="runs other code of isr_pipeline than this program"):
-            ask_workers(spark, str(tmp_path))
+        said = refused(lambda: ask_workers(spark, str(tmp_path)), Refused)
+        assert "runs other code of isr_pipeline than this program" in said
+        assert said.endswith('or from spark.archives (docs/deploy.md, "A Spark elsewhere")')
 
     def test_no_python(
         self, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -68,9 +69,3 @@ class TestWhen:
         session = SimpleNamespace(sparkContext=SimpleNamespace(master=master))
         spark_workers.check_workers(cast("SparkSession", session), "/tables")
         assert found == asked
-
-    def test_a_word_that_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A mistyped variable is refused by whoever asks, whatever the master."""
-        monkeypatch.setenv(shipping.WORKERS, "ship")
-        with pytest.raises(InputError, match=r"^ISR_PIPELINE_WORKERS: ship; allowed: "):
-            shipping.wanted("local[2]")

@@ -409,14 +409,12 @@ def check_ground() -> None:
         AirflowFailException: a folder, MLflow's store, Spark or a notifier cannot be used.
     """
     from isr_pipeline.night import notify, preconditions  # noqa: PLC0415 - parse fast
-    from isr_pipeline.night.spark import shipping  # noqa: PLC0415
 
     chosen = settings()
     notify.configured()
     notifiers(chosen.on_failure | chosen.on_success)
     if chosen.python:
         checked(chosen.python)
-    shipping.wanted()
     home = Home.from_environment()
     preconditions.check_places(home)
     preconditions.check_store(home)
@@ -430,8 +428,6 @@ def check_ground() -> None:
 
 DEPLOY_MODE = "client"
 """Of every job, whatever Spark's own files say: its driver reads files of Airflow's worker."""
-
-DRIVER_PYTHON = "spark.pyspark.driver.python"
 
 
 def pool(chosen: Settings) -> dict[str, Any]:
@@ -542,7 +538,7 @@ def _submitted(work: Callable[[dict[str, str]], Any]) -> Any:
 
     chosen = settings()
     connection = spark_connection(chosen.spark_connection)
-    driver = {DRIVER_PYTHON: checked(chosen.python)} if chosen.python else {}
+    driver = {submit.DRIVER_PYTHON: checked(chosen.python) if chosen.python else sys.executable}
     with tempfile.TemporaryDirectory() as folder:
         sign = Path(folder) / "started"
         # In this process's environment, which the driver inherits: variables that the provider is

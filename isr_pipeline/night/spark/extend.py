@@ -168,7 +168,13 @@ def _add_scenarios(plan: Plan, stage: Stage) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run as a program; returns its exit status."""
-    return run_as_program(lambda: run(spark_session("extend", preload=PRELOADED), parse(arguments)))
+
+    def work() -> None:
+        config = parse(arguments)
+        with spark_session("extend", preload=PRELOADED) as spark:
+            run(spark, config)
+
+    return run_as_program(work)
 
 
 if __name__ == "__main__":

@@ -331,9 +331,9 @@ def main(arguments: list[str] | None = None) -> int:
 
     def work() -> None:
         config = parse(arguments)
-        spark = spark_session("simulate", preload=PRELOADED)
-        check_workers(spark, config.plan.root)
-        run(spark, config)
+        with spark_session("simulate", preload=PRELOADED) as spark:
+            check_workers(spark, config.plan.root)
+            run(spark, config)
 
     return run_as_program(work)
 

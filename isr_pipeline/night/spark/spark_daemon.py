@@ -2,15 +2,14 @@
 
 Spark's own, with differences that matter when tasks take a second:
 
-* pyspark is imported from the environment, not from the archives (pyspark.zip, a jar) that Spark
-  puts first on the path. Before every task a worker invalidates its import caches, which means
-  reading each archive's directory again, for every package in it: 0.2 s of processor time a task.
+* pyspark is imported from the environment, if it is there, not from the archives (pyspark.zip, a
+  jar) that Spark puts first on the path. Before every task a worker invalidates its import caches,
+  which means reading each archive's directory again, for every package in it: 0.2 s of processor
+  time a task.
 * The modules named in ``ISR_PIPELINE_PRELOAD`` (with commas between) are imported here, once a
   machine instead of once a worker; of ``module:function`` the function is also called. What they
   brought stays out of garbage collection: a worker collects after every task, and walking through
   all of numba and pandas takes 0.1 s.
-* Where Spark brought our code and libraries too, it goes on from a place of its own
-  (:mod:`isr_pipeline.night.spark.arrival`).
 """
 
 from __future__ import annotations
@@ -20,17 +19,19 @@ import gc
 import importlib
 import os
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
-
-from isr_pipeline.night.spark.arrival import settle
 
 PRELOAD = "ISR_PIPELINE_PRELOAD"
 
 
 def leave_archives() -> None:
-    """Take Spark's archives off the path; the packages in them are installed beside us."""
+    """Take Spark's archives off the path, if the packages in them are installed beside us."""
     archives = [entry for entry in sys.path if Path(entry).is_file()]
-    sys.path[:] = [entry for entry in sys.path if entry not in archives]
+    others = [entry for entry in sys.path if entry not in archives]
+    if PathFinder.find_spec("pyspark", others) is None:
+        return
+    sys.path[:] = others
     for entry in list(sys.path_importer_cache):
         if entry.startswith(tuple(archives)):
             del sys.path_importer_cache[entry]
@@ -38,7 +39,6 @@ def leave_archives() -> None:
 
 def main() -> None:
     """Import what workers need, then serve Spark until it goes."""
-    settle("isr_pipeline.night.spark.spark_daemon")
     leave_archives()
     from pyspark.daemon import manager  # noqa: PLC0415 - not before the archives are off the path
 

@@ -21,18 +21,14 @@ _WORKER_KILLED = re.compile(
     r"Python worker (?:exited unexpectedly|process terminated)|ExecutorLostFailure|"
     r"Lost executor|Remote RPC client disassociated"
 )
+RECIPES = 'from an image or from spark.archives (docs/deploy.md, "A Spark elsewhere")'
+"""How workers elsewhere get this package and its libraries."""
+
 _STARTS = (
-    "a worker of Spark cannot start its Python: {}; allowed: the same checkout at the same path "
-    "there, or ISR_PIPELINE_WORKERS=shipped"
+    "a worker of Spark cannot start its Python: {}; "
+    f"allowed: this program's environment at the same path there, or one {RECIPES}"
 )
 _OF_A_WORKER: tuple[tuple[re.Pattern[str], str], ...] = (
-    (
-        re.compile(r"packed for (?P<what>\S+, this machine is \S+)"),
-        (
-            "a worker of Spark is no machine for the Python that it was given: packed for {}; "
-            "allowed: workers and driver of one processor architecture"
-        ),
-    ),
     (
         re.compile(r"version `(?P<what>GLIBC_[\d.]+)' not found"),
         (

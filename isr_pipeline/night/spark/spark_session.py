@@ -18,7 +18,6 @@ from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.home import Home
 from isr_pipeline.base.storage.remote import VARIABLES as STORE_VARIABLES
 from isr_pipeline.night.preconditions import check_master
-from isr_pipeline.night.spark import shipping
 from isr_pipeline.night.spark.java import LIGHT, java_home, spark_home
 from isr_pipeline.night.spark.spark_daemon import PRELOAD
 from isr_pipeline.night.spark.spark_watch import watch
@@ -44,15 +43,18 @@ HERE: Mapping[str, str] = {
 STARTED = "ISR_PIPELINE_SPARK_STARTED"
 """Environment variable: file to make once a session has started, for whoever submitted the job."""
 
+_OF_WORKERS = "spark.executorEnv."
+"""Begins settings of Spark that are variables of its workers."""
+
 _WORKER_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 def spark_session(app: str, master: str | None = None, preload: Sequence[str] = ()) -> SparkSession:
     """Start the Spark session of this process, or return the one that it has.
 
-    Python workers are this interpreter, with one thread each for numerical libraries (Spark
-    already starts one worker a core, and sums over one thread come out the same everywhere),
-    and share one folder of compiled kernels. A setting of ours never replaces one that is given.
+    Python workers are this interpreter unless ``spark.pyspark.python`` names another, with one
+    thread each for numerical libraries (Spark already starts one worker a core, and sums over one
+    thread come out the same everywhere). A setting of ours never replaces one that is given.
 
     Args:
         app: name shown in Spark's own lists.
@@ -78,8 +80,14 @@ def spark_session(app: str, master: str | None = None, preload: Sequence[str] = 
     wherever = master or str(named)
     if wherever.startswith("spark://"):
         check_master(wherever)
+    # Where pyspark looks for the workers' Python, whoever started this process.
+    python = given.get("spark.pyspark.python", os.environ.get("PYSPARK_PYTHON") or sys.executable)
+    os.environ["PYSPARK_PYTHON"] = str(python)
+    wanted = _wanted(app, wherever, preload)
+    if given.contains(f"{_OF_WORKERS}ISR_PIPELINE_HOME"):  # their kernels are there as well
+        wanted.pop(f"{_OF_WORKERS}NUMBA_CACHE_DIR", None)
     conf = SparkConf()
-    for key, value in _wanted(app, wherever, preload).items():
+    for key, value in wanted.items():
         if not given.contains(key):
             conf.set(key, value)
     conf.setMaster(wherever)
@@ -115,34 +123,21 @@ def _gateway() -> Any:
 
 def _wanted(app: str, master: str, preload: Sequence[str]) -> dict[str, str]:
     """Every setting that we would have."""
-    environment = _worker_environment(preload, master)
+    environment = _worker_environment(preload)
     os.environ.update({name: environment[name] for name in _WORKER_THREADS})
-    shipped = {}
-    if shipping.wanted(master):
-        shipped = shipping.spark_settings(shipping.shipment(Home.from_environment()), master)
     return {
         "spark.app.name": app,
         **SETTINGS,
         **(HERE if on_this_machine(master) else {}),
-        **shipped,
-        **{f"spark.executorEnv.{name}": value for name, value in environment.items()},
+        **{f"{_OF_WORKERS}{name}": value for name, value in environment.items()},
     }
 
 
-def _worker_environment(preload: Sequence[str], master: str) -> dict[str, str]:
-    """Environment variables of Python workers: the caller's own where set.
-
-    Which Python they are is said by this process's ``PYSPARK_PYTHON``, where Spark looks for it.
-    """
+def _worker_environment(preload: Sequence[str]) -> dict[str, str]:
+    """Environment variables of Python workers: the caller's own where set."""
     # Credentials are no setting of Spark's, which shows its settings: they are the worker's own.
     store = {name: os.environ[name] for name in STORE_VARIABLES if name in os.environ}
     threads = {name: os.environ.get(name, "1") for name in _WORKER_THREADS}
-    fixed = {PRELOAD: ",".join(preload), "ISR_PIPELINE_SOURCES": shipping.package_digest()}
-    if shipping.wanted(master):
-        os.environ["PYSPARK_PYTHON"] = shipping.PYTHON
-        sent = shipping.shipment(Home.from_environment())
-        return {**shipping.worker_variables(sent), **store, **threads, **fixed}
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     names = ("ISR_PIPELINE_HOME", "NUMBA_CACHE_DIR")
-    given = {name: os.environ[name] for name in names if name in os.environ}
-    return {**given, **store, **threads, **fixed}
+    given = {name: os.environ[name] for name in names if os.environ.get(name)}
+    return {**given, **store, **threads, PRELOAD: ",".join(preload)}

@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from isr_pipeline.base.compiling import sources_digest
 from isr_pipeline.base.errors import USER_ERRORS, Refused
-from isr_pipeline.base.home import Home
+from isr_pipeline.base.home import REPOSITORY, SHIPPED, Home
 from isr_pipeline.base.places import root_path
 from isr_pipeline.base.processes import user_name
-from isr_pipeline.night.spark import shipping
-from isr_pipeline.night.spark.shipping import TO_WORKERS, WORKERS, package_digest
-from isr_pipeline.night.spark.spark_errors import cause
+from isr_pipeline.night.spark.spark_errors import RECIPES, cause
 from isr_pipeline.night.spark.spark_session import spark_session
 from isr_pipeline.night.stack import on_this_machine
 
@@ -78,7 +77,7 @@ def ask_workers(spark: SparkSession, root: str) -> list[Worker]:
         if one.sources != package_digest():
             raise Refused(
                 f"Spark's worker on {one.host} runs other code of isr_pipeline than this program; "
-                f"allowed: the same checkout or wheel there, or {WORKERS}={TO_WORKERS}"
+                f"allowed: the same there, {RECIPES}"
             )
         if one.refusal:
             raise Refused(
@@ -106,7 +105,7 @@ def check_workers(spark: SparkSession, root: str) -> None:
         Refused: they cannot be used; one line.
     """
     master = spark.sparkContext.master
-    if not on_this_machine(master) or shipping.wanted(master):
+    if not on_this_machine(master):
         ask_workers(spark, root)
 
 
@@ -137,13 +136,19 @@ def _refusal(root: str) -> str:
         return f"{folder}: {str(error.strerror).lower()}"
 
 
+def package_digest() -> str:
+    """Digest of every source file that a worker may import: 16 hexadecimal digits."""
+    package = REPOSITORY / "isr_pipeline"
+    rooms = [one.name for one in package.iterdir() if one.is_dir() and one != SHIPPED]
+    return sources_digest(sorted(rooms), package)[:16]
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Ask the workers of a master, in a session of its own; says who they are, or why not."""
     master, root = arguments or sys.argv[1:]
     try:
-        spark = spark_session("isr-pipeline doctor", master)
-        sys.stdout.write(f"{told(ask_workers(spark, root))}\n")
-        spark.stop()
+        with spark_session("isr-pipeline doctor", master) as spark:
+            sys.stdout.write(f"{told(ask_workers(spark, root))}\n")
     except USER_ERRORS as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_status

@@ -19,6 +19,8 @@ JOBS = SHIPPED / "spark_jobs"
 
 LAUNCHER = "spark-submit"
 
+DRIVER_PYTHON = "spark.pyspark.driver.python"
+
 
 class JobFailed(Exception):
     """A Spark job failed; its text is the reason, in one line."""
@@ -52,16 +54,16 @@ def submit(
         JobFailed: the job failed, or was killed.
     """
     launcher = launcher or own_launcher()
-    command = [launcher, "--master", master, "--name", name, str(JOBS / job), *arguments]
+    command = [launcher, "--master", master, "--name", name]
+    # Else Spark takes `spark.pyspark.python`, which may be a path of workers alone.
+    command += ["--conf", f"{DRIVER_PYTHON}={sys.executable}", str(JOBS / job), *arguments]
     said: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         sign = Path(folder) / "started"
         try:
             process = subprocess.Popen(
                 command,
-                env=marked(
-                    {"PYSPARK_DRIVER_PYTHON": sys.executable, **variables, STARTED: str(sign)}
-                ),
+                env=marked({**variables, STARTED: str(sign)}),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -1,4 +1,4 @@
-"""Workers with neither our checkout nor our environment: Spark brings both, results are the same.
+"""Workers with neither our checkout nor our environment: docs/deploy.md's archive is all they need.
 
 One cluster for all facts: two workers of another user, for whom the checkout is an empty folder.
 One of them is killed while it simulates.
@@ -10,6 +10,7 @@ import glob
 import json
 import os
 import pwd
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,12 +21,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from isr_pipeline.night.spark.arrival import SCRATCH
-from isr_pipeline.night.spark.shipping import TO_WORKERS, WORKERS
-from tests.spark.cluster import USER, Cluster, end, why_not
+from isr_pipeline.base.home import REPOSITORY
+from tests.spark.cluster import USER, Cluster, end, theirs, why_not
+from tests.test_wheel import wheel
+from tools.setup import find_uv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+__all__ = ["wheel"]
 
 SCENARIOS = 400
 """Enough that a worker can be killed while others of its tasks have yet to begin."""
@@ -132,7 +136,7 @@ def folder() -> Iterator[Path]:
     reason = why_not()
     if reason:
         pytest.skip(reason)
-    with tempfile.TemporaryDirectory(prefix="isr-shipped-") as named:
+    with tempfile.TemporaryDirectory(prefix="isr-packed-") as named:
         Path(named).chmod(0o755)
         yield Path(named)
 
@@ -144,11 +148,49 @@ def here(folder: Path) -> Made:
         return driver.made()
 
 
+def block(kind: str) -> str:
+    """The block of a kind in the recipe of the archive, as docs/deploy.md has it."""
+    text = (REPOSITORY / "docs" / "deploy.md").read_text().partition("### An archive")[2]
+    return text.partition(f"```{kind}\n")[2].partition("```")[0]
+
+
 @pytest.fixture(scope="module")
-def there(folder: Path) -> Made:
+def archive(folder: Path, wheel: Path) -> Path:
+    """The archive, made by the page's commands; uv stands in for venv and pip, to save minutes."""
+    uv = find_uv(sys.executable)
+    dist = folder / "dist"
+    dist.mkdir()
+    shutil.copy2(wheel, dist)
+    script = block("console").replace("$ ", "")
+    for ours, quick in (
+        ("python3.13 -m venv", f"{uv} venv --python {theirs()}"),
+        ("isr/bin/pip install", f"{uv} pip install --python isr/bin/python"),
+        ("uv export", f"{uv} export --project {REPOSITORY}"),
+        ("/shared/isr.tar.gz", str(folder / "isr.tar.gz")),
+    ):
+        assert ours in script
+        script = script.replace(ours, quick)
+    subprocess.run(["bash", "-ec", script], cwd=folder, check=True)
+    (folder / "isr.tar.gz").chmod(0o644)
+    return folder / "isr.tar.gz"
+
+
+@pytest.fixture(scope="module")
+def settings(folder: Path, archive: Path) -> Path:
+    """Folder of Spark's configuration, as the page has it."""
+    conf = folder / "conf"
+    conf.mkdir()
+    text = block("properties").replace("/shared/isr.tar.gz", str(archive))
+    text = text.replace("/var/lib/isr", str(folder / "cluster" / "scratch"))
+    (conf / "spark-defaults.conf").write_text(text)
+    return conf
+
+
+@pytest.fixture(scope="module")
+def there(folder: Path, settings: Path) -> Made:
     """The same, made by two workers elsewhere, of which one is killed."""
     with Cluster(folder / "cluster") as cluster:
-        variables = {WORKERS: TO_WORKERS, SCRATCH: str(cluster.scratch)}
+        variables = {"SPARK_CONF_DIR": str(settings)}
         with Driver(folder / "driver", cluster.master, **variables) as driver:
             writer = driver.first_writer()
             end(cluster.workers[0])
@@ -157,16 +199,22 @@ def there(folder: Path) -> Made:
 
 @pytest.mark.slow
 class TestElsewhere:
-    """What Spark brings is enough."""
+    """What the archive holds is enough."""
 
     def test_workers_have_nothing_of_ours(self, there: Made) -> None:
         """Every worker is another user, with a home of its own."""
         assert {user for user, _ in there.workers} == {USER}
-        assert all("/cluster/scratch/" in home for _, home in there.workers)
+        assert all(home.endswith("/cluster/scratch") for _, home in there.workers)
 
     def test_same_tables(self, here: Made, there: Made) -> None:
         """Every table has the digest that it has on this machine."""
         assert there.digests == here.digests
+
+    def test_no_worker_compiles(self, folder: Path, archive: Path, there: Made) -> None:
+        """They find the archive's kernel, wherever Spark unpacked it."""
+        assert there.digests
+        times = [file.stat().st_mtime for file in (folder / "cluster").rglob("*.nbc")]
+        assert 0 < max(times) < archive.stat().st_mtime
 
     def test_a_worker_was_lost_in_a_stage(self, there: Made) -> None:
         """Spark noticed, and gave its tasks to the other."""
