@@ -14,7 +14,7 @@ ENV UV_PROJECT_ENVIRONMENT=/opt/isr/.venv \
 
 # Dependencies first: they change less often than the code. Their own tests are not needed.
 COPY pyproject.toml uv.lock README.md ./
-RUN uv sync --frozen --no-install-project --extra airflow --no-dev --compile-bytecode \
+RUN uv sync --frozen --no-install-project --extra airflow --extra s3 --no-dev --compile-bytecode \
  && uv pip install --compile-bytecode \
       "psycopg2-binary==2.9.13" "asyncpg==0.32.0" "flask-wtf==1.3.0" "wtforms==3.3.2" \
  && for package in pandas numba scipy pyarrow matplotlib sklearn; do \
@@ -28,7 +28,7 @@ COPY expectations expectations
 COPY isr_pipeline isr_pipeline
 COPY spark_jobs spark_jobs
 COPY tools tools
-RUN uv sync --frozen --extra airflow --no-dev --inexact \
+RUN uv sync --frozen --extra airflow --extra s3 --no-dev --inexact \
  && python -m compileall -q isr_pipeline
 
 

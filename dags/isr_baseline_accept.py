@@ -21,6 +21,7 @@ from typing import Any
 from airflow.sdk import DAG, task
 
 from isr_pipeline.night.airflow.connections import at_parsing
+from isr_pipeline.night.airflow.elsewhere import do
 from isr_pipeline.night.airflow.run_end import ACCEPT, leave, note_end, note_of_lines
 from isr_pipeline.night.airflow.wiring import (
     BASELINE,
@@ -30,7 +31,7 @@ from isr_pipeline.night.airflow.wiring import (
     night_of,
     one_line_errors,
     pool,
-    submit_job,
+    simulate_confirm,
     tell_baseline,
 )
 
@@ -53,20 +54,21 @@ with DAG(
     @one_line_errors
     def accept(**context: Any) -> str:
         """Pin the night and write down who, when and why."""
-        from isr_pipeline.night.keep import accept_baseline  # noqa: PLC0415
-
         check_params(context, PARAMS)
         params, run = context["params"], context["dag_run"]
-        who = params["who"] or getattr(run, "triggering_user_name", None) or "Airflow"
-        lines = accept_baseline(
-            params["experiment"],
-            night_of(context),
-            who=who,
-            why=params["why"],
-            only=[name for name in (params["only"] or "").split(",") if name],
-            absorb_unseen=params["absorb_unseen"],
-            spark=functools.partial(submit_job, "isr-confirm", "simulate.py"),
-        )
+        given = {
+            "experiment": params["experiment"],
+            "night": night_of(context),
+            "who": params["who"] or getattr(run, "triggering_user_name", None) or "Airflow",
+            "why": params["why"],
+            "only": [name for name in (params["only"] or "").split(",") if name],
+            "absorb_unseen": params["absorb_unseen"],
+        }
+        done = do("accept", simulated=False, **given)
+        if "simulate" in done:
+            simulate_confirm(done["simulate"])
+            done = do("accept", simulated=True, **given)
+        lines: list[str] = done["lines"]
         for line in lines:
             print(line)  # noqa: T201 - into the task's log
         tell_baseline(context, params["experiment"], night_of(context), params["why"])

@@ -48,6 +48,7 @@ from isr_pipeline.experiment.file import Nightly, nightlies
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
 from isr_pipeline.night import steps
 from isr_pipeline.night.airflow.connections import at_parsing
+from isr_pipeline.night.airflow.elsewhere import do
 from isr_pipeline.night.airflow.run_end import close, free_night, note_end, tell_end
 from isr_pipeline.night.airflow.wiring import (
     NIGHT_PARAMS,
@@ -58,13 +59,11 @@ from isr_pipeline.night.airflow.wiring import (
     check_ground,
     check_params,
     claim_and_limit,
-    claim_if_open,
     claimed,
     done,
     is_switched_off,
     night_of,
     one_line_errors,
-    plan_of,
     pool,
     tell_verdict,
 )
@@ -94,7 +93,6 @@ PLAN = "{{ ti.xcom_pull(task_ids='plan', key='plan') }}"
 @one_line_errors
 def plan(experiment: str, **context: Any) -> list[list[str]]:
     """Read the experiment file, refuse mistakes, fix the night; return arguments by shard."""
-    from isr_pipeline.night.life import begin  # noqa: PLC0415
     from isr_pipeline.night.question import Question  # noqa: PLC0415
     from isr_pipeline.night.status import check_has_come  # noqa: PLC0415
 
@@ -102,14 +100,15 @@ def plan(experiment: str, **context: Any) -> list[list[str]]:
     check_has_come(night_of(context), "params", "night")
     check_ground()
     with claimed(context, first=True):
-        file, shards = begin(
-            experiment,
-            night_of(context),
-            Question(**{one.name: context["params"][one.name] for one in fields(Question)}),
-            dag_run_id=context["dag_run"].run_id,
+        begun = do(
+            "begin",
+            experiment=experiment,
+            night=night_of(context),
+            run=context["dag_run"].run_id,
+            question={one.name: context["params"][one.name] for one in fields(Question)},
         )
-    context["ti"].xcom_push(key="plan", value=str(file))
-    return [steps.of_shard(str(file), shard) for shard in shards]
+    context["ti"].xcom_push(key="plan", value=begun["plan"])
+    return [steps.of_shard(begun["plan"], shard) for shard in begun["shards"]]
 
 
 def step(work: Callable[[Plan], object]) -> XComArg:
@@ -137,7 +136,7 @@ def decide(**context: Any) -> object:
     """Make the verdict final: what no stage could decide stays open."""
     with claimed(context):
         headline = done(context, "decide", steps.decide)
-    tell_verdict(context, plan_of(context))
+    tell_verdict(context)
     return headline
 
 
@@ -155,7 +154,7 @@ def stage(task_id: str, panel: str) -> SparkJob:
         job="extend.py",
         **SPARK,
         application_args=steps.of_stage(PLAN, panel),
-        pre_execute=functools.partial(claim_if_open, panel),
+        pre_execute=functools.partial(claim_and_limit, panel=panel),
     )
 
 

@@ -42,6 +42,7 @@ from isr_pipeline.night.options import (
     key_and_value,
     nights,
 )
+from isr_pipeline.night.step_commands import night_step, night_task
 from isr_pipeline.night.surroundings import enter
 from isr_pipeline.night.validate_command import night_validate
 
@@ -280,23 +281,8 @@ def night_prune(
         _say(f"{len(removed)} nights {'would be removed' if dry_run else 'removed'}")
 
 
-@night_app.command("step")
-def night_step(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A step between plan and gate.")],
-    *,
-    plan: Annotated[str, typer.Option("--plan", metavar="FILE", help="Plan of the run.")],
-    as_json: AsJson = False,
-) -> None:
-    """Do one step of a run that has its night already, as a task of Airflow does."""
-    _check_home()
-    from isr_pipeline.night.one_step import run_step  # noqa: PLC0415
-
-    with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
-        said = run_step(name, plan)
-    if as_json:
-        _print_json({"step": name, "said": said})
-    elif said:
-        _say(said)
+night_app.command("step")(night_step)
+night_app.command("task")(night_task)
 
 
 # -- baselines --------------------------------------------------------------------------------
@@ -922,7 +908,7 @@ def doctor(*, as_json: AsJson = False) -> None:
         _print_json([{"part": one.part, "good": one.good, "text": one.text} for one in findings])
     else:
         for one in findings:
-            _say(f"{'ok   ' if one.good else 'WRONG'}  {one.part:<13} {one.text}")
+            _say(str(one))
     if not all(one.good for one in findings):
         raise typer.Exit(1)
 

@@ -49,6 +49,10 @@ class Finding:
     good: bool
     text: str
 
+    def __str__(self) -> str:
+        """Its line."""
+        return f"{'ok   ' if self.good else 'WRONG'}  {self.part:<13} {self.text}"
+
 
 def examine(
     read_settings: Callable[[], object], read_baselines: Callable[[], str]

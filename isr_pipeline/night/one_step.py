@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from isr_pipeline.base.errors import USER_ERRORS, InputError, Refused
 from isr_pipeline.base.home import Home
@@ -23,6 +23,8 @@ from isr_pipeline.night.supervisor import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+T = TypeVar("T")
 
 NAMES = tuple(step.name for step in steps.BETWEEN if step.work is not None)
 """Steps that are functions of the plan; Spark's jobs are submitted by whoever runs the night."""
@@ -54,24 +56,29 @@ def run_step(name: str, file: str) -> str:
         raise InputError("night step", "NAME", name, ", ".join(NAMES))
     plan = Plan.load(place_of(file))
     _check_kernel(plan, file)
+    with_caller()
+    with renewed(Home.from_environment(), plan.experiment, plan.night, owner=plan.run):
+        said = told(lambda: work(plan))
+    return said if isinstance(said, str) else ""
+
+
+def with_caller() -> None:
+    """Have this process end with the one that started it."""
     caller = int(os.environ.get(MARK, "0"))
     if caller:
         end_with(caller)
-    with renewed(Home.from_environment(), plan.experiment, plan.night, owner=plan.run):
-        return _said(work, plan)
 
 
-def _said(work: Callable[[Plan], object], plan: Plan) -> str:
-    """What a step returns, if that is a text; why it broke off is one line below its traceback."""
+def told(work: Callable[[], T]) -> T:
+    """Do some work; why it broke off is one line below its traceback."""
     try:
-        said = work(plan)
+        return work()
     except USER_ERRORS:
         raise
     except Exception as error:
         traceback.print_exc()
         reason = cause(error)
         raise (Refused if only_a_person_mends(reason) else BrokeOff)(reason) from None
-    return said if isinstance(said, str) else ""
 
 
 def _check_kernel(plan: Plan, file: str) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.files.lock import alone
@@ -22,7 +22,6 @@ from isr_pipeline.base.home import Home
 from isr_pipeline.base.storage.places import Place, names_below, place_of, remove_tree
 from isr_pipeline.base.storage.published import copy, move, remove, remove_debris, take_place
 from isr_pipeline.base.storage.remote import RemotePath
-from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.night.status import (
     RUNNING,
     STATUS,
@@ -37,7 +36,9 @@ from isr_pipeline.night.status import (
     whole_run,
     write_status,
 )
-from isr_pipeline.tables.store import TABLES, has_table, table_path
+
+if TYPE_CHECKING:
+    from isr_pipeline.experiment.plan import Plan
 
 PLAN = "plan.json"
 
@@ -80,6 +81,8 @@ def publish(plan: Plan, status: Status) -> None:
         plan: of the run, as its steps had it.
         status: of the night from now on.
     """
+    from isr_pipeline.tables.store import TABLES, has_table  # noqa: PLC0415 - reads Arrow
+
     tables = [name for name in TABLES if has_table(name, plan.experiment, plan.night, plan.root)]
     note = {"run": plan.place.name, "status": asdict(status), "tables": tables}
     file = _notes() / plan.experiment / f"{plan.night}.json"
@@ -111,6 +114,9 @@ def _begun(experiment: str | None) -> list[Place]:
 
 def _finish(experiment: str, night: str, told: dict[str, Any]) -> None:
     """Move a run's tables and then its folder; what a killed process has moved stays."""
+    from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - reads the simulator
+    from isr_pipeline.tables.store import TABLES, table_path  # noqa: PLC0415 - reads Arrow
+
     folder, root = run_folder(experiment, told["run"]), run_root(experiment, told["run"])
     for name in TABLES:
         if name in told["tables"]:
@@ -141,11 +147,20 @@ def _move_folder(source: Place, target: Place) -> None:
     remove_tree(source)
 
 
+def is_under_way(experiment: str, night: str, dag_run_id: str) -> bool:
+    """Whether a run has its own folder and nothing waits to be published: nothing to take up."""
+    folder = run_folder(experiment, run_name(night, dag_run_id))
+    return not _begun(experiment) and (folder / STATUS).is_file()
+
+
 def take_up(experiment: str, night: str, dag_run_id: str) -> None:
     """Let a run that is the night already go on where tasks of it are cleared: on a copy.
 
     The night stays as it is until the run is whole again. Does nothing for any other run.
     """
+    from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - reads the simulator
+    from isr_pipeline.tables.store import TABLES, has_table, table_path  # noqa: PLC0415 - reads Arrow
+
     finish_publications(experiment)
     name = run_name(night, dag_run_id)
     folder, root = run_folder(experiment, name), run_root(experiment, name)

@@ -28,9 +28,8 @@ from isr_pipeline.night.airflow.connections import (
     settings,
     spark_connection,
 )
-from isr_pipeline.night.airflow.wiring import SparkJob, submit_job
-from isr_pipeline.night.spark.spark_session import STARTED
-from isr_pipeline.night.spark.submit import JobFailed, JobNotStarted
+from isr_pipeline.night.airflow.wiring import SparkJob, simulate_confirm
+from isr_pipeline.night.spark.spark_errors import STARTED
 from tests.saying import finished, refused
 from tests.tables import data_of, from_table
 
@@ -74,8 +73,8 @@ class TestSparkConnection:
         extra = {"spark-binary": "spark3-submit", "queue": "nights", "conf": {"spark.a": "b"}}
         connection = {"conn_type": "spark", "host": "yarn", "extra": extra}
         monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
-        with pytest.raises(JobFailed, match=r"\(exit status 3\): .*no executors"):
-            submit_job("isr-confirm", "simulate.py", ["--plan", "plan.json"])
+        with pytest.raises(Refused, match=r"\(exit status 3\): .*no executors"):
+            simulate_confirm(["--plan", "plan.json"])
         given = (tmp_path / "given").read_text()
         options = ("--master yarn", "--queue nights", "--deploy-mode client", "--conf spark.a=b")
         for option in options:
@@ -193,15 +192,14 @@ class TestABrokenOffJob:
         """The Variable may have been edited since the night began."""
         monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", '{"python": "/opt/enemy/bin/python"}')
         with pytest.raises(InputError) as caught:
-            submit_job("isr-confirm", "simulate.py", [])
+            simulate_confirm([])
         assert caught.value.field == "python"
 
     @pytest.mark.usefixtures("_spark")
     def test_of_an_acceptance(self) -> None:
         """The same."""
-        with pytest.raises(JobFailed, match=r"^an executor was lost$") as failed:
-            submit_job("isr-confirm", "simulate.py", [])
-        assert not isinstance(failed.value, JobNotStarted)
+        with pytest.raises(Refused, match=r"could not be simulated: an executor was lost$"):
+            simulate_confirm([])
 
 
 class TestSettings:

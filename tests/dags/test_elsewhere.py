@@ -17,15 +17,16 @@ from airflow.sdk.exceptions import AirflowException
 from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.base.version import version
 from isr_pipeline.experiment.plan import Plan
-from isr_pipeline.night import one_step, steps
+from isr_pipeline.night import one_step, steps, task_work
 from isr_pipeline.night.airflow import wiring
 from isr_pipeline.night.airflow.connections import settings
-from isr_pipeline.night.airflow.elsewhere import checked, step_in
+from isr_pipeline.night.airflow.elsewhere import checked, do, step_in
 from isr_pipeline.verdicts.record import verdict_of
 from isr_pipeline.verdicts.sentences import headline
 from tests.approved import Approved
+from tests.bare import bare
 from tests.night.test_one_step import claimed_plan
-from tests.saying import refused
+from tests.saying import finished, refused
 from tests.verdicts.synthetic import home
 
 __all__ = ["home"]
@@ -165,7 +166,75 @@ class TestTheTasks:
         said = wiring.done(self.CONTEXT, "judge", lambda plan: f"{plan}, {os.getpid()}")
         assert said == f"a plan, {os.getpid()}"
 
+    def test_what_is_beside_steps(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Goes there by its name, with its arguments; the answer comes back."""
+        python = environment(tmp_path, """echo "[\\"$7\\", $(cat)]" """)
+        monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", json.dumps({"python": python}))
+        assert do("prune", keep=3) == ["prune", {"keep": 3}]
+
+    def test_is_done_here_without_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """By the same function."""
+        monkeypatch.delenv("AIRFLOW_VAR_ISR_PIPELINE", raising=False)
+        monkeypatch.setitem(task_work.WORK, "prune", lambda keep: keep + 1)
+        assert do("prune", keep=3) == 4
+
     def test_every_step_has_its_name_there(self) -> None:
         """What a task would ask another Python for is what the command knows."""
         of_no_job = tuple(one.name for one in steps.BETWEEN if not one.job)
         assert of_no_job == one_step.NAMES
+
+
+GATE = """
+import json, os
+from types import SimpleNamespace
+from isr_pipeline.night.airflow import run_end, wiring
+from isr_pipeline.night.status import read_status
+from isr_pipeline.night.airflow import night_pages, notifiers, upkeep
+
+states = {"plan": "success", "judge": "failed"}
+kept = {}
+context = {
+    "ti": SimpleNamespace(
+        get_task_states=lambda **_: {"r": states},
+        xcom_pull=lambda key, **_: kept.get(key),
+        xcom_push=lambda key, value: kept.update({key: value}),
+    ),
+    "dag_run": SimpleNamespace(dag_id="isr_nightly_smoke", run_id="r", run_type="manual"),
+    "params": {"night": "2026-11-19", "fail_on_regression": True},
+    "dag": SimpleNamespace(dag_id="isr_nightly_smoke"),
+}
+with wiring.claimed(context, first=True):
+    question = {"panel_size": 8, "scenarios": None, "replace": False}
+    begun = wiring.do(
+        "begin", experiment="smoke", night="2026-11-19", run="r", question=question
+    )
+kept["plan"] = begun["plan"]
+task = SimpleNamespace(execution_timeout=None)
+wiring.claim_and_limit({**context, "task": task})
+assert task.execution_timeout.total_seconds() > 900
+with wiring.claimed(context):
+    wiring.done(context, "generate_scenarios", None)
+of_run = SimpleNamespace(dag_id="isr_nightly_smoke", run_id="r")
+wiring.NightLink().get_link(SimpleNamespace(task_id="report"), ti_key=of_run)
+try:
+    run_end.close(context, "smoke", frozenset(states))
+except SystemExit:
+    print(read_status("smoke", "2026-11-19").state, kept["line"])
+"""
+"""The tasks of a night that fails after its scenarios were drawn."""
+
+
+@pytest.mark.slow
+def test_airflows_python_needs_no_library_of_a_night(tmp_path: Path, approved: Approved) -> None:
+    """Plan, a step, a Spark task's limit, the button and the gate."""
+    (tmp_path / "tasks.py").write_text(bare() + GATE)
+    done = finished(
+        [sys.executable, str(tmp_path / "tasks.py")],
+        env=os.environ | {
+            "ISR_PIPELINE_HOME": str(tmp_path / "home"),
+            "AIRFLOW_HOME": str(tmp_path / "airflow"),
+            "AIRFLOW_VAR_ISR_PIPELINE": json.dumps({"python": sys.executable}),
+        },
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    approved(done.stdout.splitlines()[-1])

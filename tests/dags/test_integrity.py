@@ -46,7 +46,6 @@ from isr_pipeline.night.airflow.wiring import (
     check_ground,
     check_params,
     claim_and_limit,
-    claim_if_open,
     night_of,
     one_line_errors,
     take_claim,
@@ -65,7 +64,8 @@ __all__ = ["home"]
 STORED = '{"conn_type": "spark", "host": "local[1]", "extra": {"spark-binary": "spark-submit"}}'
 
 NIGHTLY = "isr_nightly_operators"
-DAG_IDS = ("isr_baseline_accept", "isr_maintenance", NIGHTLY, "isr_nightly_smoke")
+OTHERS = ("isr_baseline_accept", "isr_doctor", "isr_maintenance")
+DAG_IDS = (*OTHERS, NIGHTLY, "isr_nightly_smoke")
 
 CHAIN = list(steps.NAMES)
 """What a night without Airflow does, in that order."""
@@ -78,7 +78,7 @@ class TestEveryDag:
         """No file of the folder fails to import, and nothing else is taken for a DAG."""
         assert bag.import_errors == {}
         ours = {dag_id_of(name) for name in known_experiments()}
-        assert set(bag.dags) == ours | {"isr_baseline_accept", "isr_maintenance"}
+        assert set(bag.dags) == ours | set(OTHERS)
 
     @pytest.mark.parametrize("dag_id", DAG_IDS)
     def test_page_has_triage_notes(self, bag: Any, dag_id: str) -> None:
@@ -215,8 +215,11 @@ class TestEveryExperiment:
     def test_schedule_is_switched_off(self, read: Read) -> None:
         """Where Airflow starts nothing by itself every DAG of an experiment is paused."""
         paused = read(AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE="False")["paused"]
-        paused.pop("isr_baseline_accept")
-        assert set(paused.values()) == {True}
+        assert {name for name, value in paused.items() if value is None} == {
+            "isr_baseline_accept",
+            "isr_doctor",
+        }
+        assert set(paused.values()) == {True, None}
 
     def test_a_broken_file(self, config: Path, read: Read) -> None:
         """One line of a file without DAGs: Airflow hides the DAGs of a file that has an error."""
@@ -250,7 +253,7 @@ class TestEveryExperiment:
         for number in range(20 - len(list(folder.glob("*.yaml")))):
             shutil.copy(folder / "operators.yaml", folder / f"copy-{number}.yaml")
         found = read()
-        assert len(found["schedules"]) == 22
+        assert len(found["schedules"]) == 20 + len(OTHERS)
         assert found["heavy"] == []
 
 
@@ -324,7 +327,7 @@ class TestNightly:
             "pre_execute" if task.is_mapped else "_pre_execute_hook"
         ]
         hook = getattr(hook, "func", hook)
-        assert hook in (claim_and_limit, claim_if_open)
+        assert hook is claim_and_limit
 
     def test_shards_are_mapped_and_named(self, bag: Any) -> None:
         """Simulation is one task per shard, shown by its name, one at a time."""
@@ -376,7 +379,12 @@ class TestAssets:
         judge_night(plan)
         told: list[Any] = []
         events = {VERDICT: SimpleNamespace(add=lambda asset, extra: told.append((asset, extra)))}
-        tell_verdict({"outlet_events": events}, plan)
+        run = SimpleNamespace(dag_id="isr_nightly_smoke", run_type="manual")
+        file = str(plan.place / "plan.json")
+        tell_verdict({
+            "outlet_events": events, "dag_run": run, "params": {"night": NIGHT},
+            "ti": SimpleNamespace(xcom_pull=lambda **_: file),
+        })  # fmt: skip
         ((asset, extra),) = told
         assert asset.name == "isr-pipeline/verdict/smoke"
         report = str(home / "nights" / "smoke" / NIGHT / "report.html")

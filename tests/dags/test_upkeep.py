@@ -12,12 +12,15 @@ from typing import Any
 
 import pytest
 from airflow.configuration import conf
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.home import Home
+from isr_pipeline.night import doctor, keep
 from isr_pipeline.night.airflow import upkeep
+from isr_pipeline.night.doctor import Finding
 from isr_pipeline.night.status import Status, folder_of, nights, write_status
+from tests.saying import refused
 
 DAY = 86_400
 
@@ -48,10 +51,51 @@ class TestNights:
                 raise Refused("night 2026-11-03 of busy is being written")
             yield from nights(experiment)[:-keep]
 
-        monkeypatch.setattr(upkeep, "prune", prune)
+        monkeypatch.setattr(keep, "prune", prune)
         with pytest.raises(Refused, match=r"^night 2026-11-03 of busy is being written$"):
             upkeep.prune_nights(2)
         assert capsys.readouterr().out == "removed 2026-11-01 of smoke\n"
+
+
+class TestDoctor:
+    """The checks of `isr-pipeline doctor`, where tasks are."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """What the checks are told of Spark; the home is found to be wrong."""
+        told: list[str] = []
+
+        def examine(*_: object) -> list[Finding]:
+            told.append(os.environ["SPARK_MASTER"])
+            return [Finding("Java", good=True, text="21"), Finding("home", good=False, text="gone")]
+
+        monkeypatch.setenv("SPARK_MASTER", "")
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", "spark://master:7077")
+        monkeypatch.setattr(doctor, "examine", examine)
+        return told
+
+    def test_fails_with_what_is_wrong(
+        self, home: Home, asked: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Its log has every part; Spark is that of the connection."""
+        assert home
+        assert refused(upkeep.examine, Refused) == "home: gone"
+        assert capsys.readouterr().out.splitlines() == [
+            "ok     Java          21",
+            "WRONG  home          gone",
+        ]
+        assert asked == ["spark://master:7077"]
+
+    def test_asks_what_the_first_task_asks(
+        self, home: Home, asked: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A notifier that is not there is found before a night."""
+        assert home
+        monkeypatch.setattr(doctor, "examine", lambda *_: [])
+        monkeypatch.setenv("ISR_PIPELINE_NOTIFY", "nowhere:tell")
+        with pytest.raises(AirflowFailException, match="ISR_PIPELINE_NOTIFY: nowhere:tell"):
+            upkeep.examine()
+        assert asked == []
 
 
 class TestLogs:

@@ -3,7 +3,7 @@
 The home, the pool, a size of Spark's job and the notifier are in the Airflow Variable alone,
 Spark's master, its other settings and Airflow's own API in connections. Spark is a standalone
 cluster of two workers. A night, its acceptance and a backfill of two dates run there, and
-maintenance after them.
+maintenance after them. Then Airflow's Python loses the libraries of a night, which another one has.
 `make airflow-test AIRFLOW=3.2` does it with another release of Airflow.
 """
 
@@ -30,6 +30,7 @@ from isr_pipeline.night.airflow.airflow_rest import ADMIN, ENDED, Rest, admin_pa
 from isr_pipeline.night.spark.java import java_home, spark_home
 from isr_pipeline.night.stack import free_port
 from isr_pipeline.night.status import RUNS
+from tests.bare import bare
 from tests.spark.cluster import Cluster
 from tests.test_wheel import Installed, installed, wheel
 from tools.setup import find_uv
@@ -40,7 +41,9 @@ pytestmark = pytest.mark.slow
 
 EXPERIMENT = "smoke"
 NIGHT, BACKFILLED, STOPPED = "2026-11-19", ("2026-11-14", "2026-11-15"), "2026-11-16"
+ELSEWHERE = "2026-11-17"
 NIGHTLY, ACCEPT, MAINTENANCE = f"isr_nightly_{EXPERIMENT}", "isr_baseline_accept", "isr_maintenance"
+DOCTOR = "isr_doctor"
 
 RELEASE = "ISR_PIPELINE_FOREIGN_AIRFLOW"
 """Environment variable: a minor release of Airflow, such as 3.2."""
@@ -129,6 +132,8 @@ class Foreign:
         with (self.folder / "config" / "experiments" / f"{EXPERIMENT}.yaml").open("a") as file:
             file.write('schedule: "0 0 * * *"\n')
         site = shipped.parents[1]
+        self._bare = self.folder / "bare"
+        (site / "sitecustomize.py").write_text(bare(f"pathlib.Path({str(self._bare)!r}).exists()"))
         (site / "office.py").write_text(NOTIFIER)
         (site / "office-1.dist-info").mkdir()
         (site / "office-1.dist-info" / "METADATA").write_text("Name: office\nVersion: 1\n")
@@ -147,6 +152,14 @@ class Foreign:
     def stop(self) -> None:
         """End all programs."""
         supervisor.stop(self._programs)
+
+    def lose_libraries(self, python: str) -> None:
+        """Take the libraries of a night from Airflow's Python; the Variable names another one."""
+        self._bare.touch()
+        value = self.rest.ask("GET", "variables/isr_pipeline")["value"]
+        said = json.dumps(json.loads(value) | {"python": python})
+        body = {"key": "isr_pipeline", "value": said}
+        self.rest.ask("PATCH", "variables/isr_pipeline", body)
 
     def trigger(self, dag_id: str, run_id: str, conf: dict[str, Any]) -> None:
         """Begin a run."""
@@ -189,9 +202,9 @@ class Foreign:
         with urllib.request.urlopen(asked, timeout=60) as answer:
             return str(json.load(answer)["access_token"])
 
-    def log(self, run_id: str, task_id: str) -> str:
+    def log(self, run_id: str, task_id: str, dag_id: str = NIGHTLY) -> str:
         """What the first try of a task said, of the first shard if it has any."""
-        folder = self._airflow / "logs" / f"dag_id={NIGHTLY}" / f"run_id={run_id}"
+        folder = self._airflow / "logs" / f"dag_id={dag_id}" / f"run_id={run_id}"
         return next((folder / f"task_id={task_id}").rglob("attempt=1.log")).read_text()
 
     def applications(self) -> list[Application]:
@@ -257,7 +270,7 @@ class Foreign:
         """Whether they were read; new ones are paused, and these are switched on."""
         return self.rest.ask("GET", "importErrors")["total_entries"] == 0 and all(
             self.rest.ask("PATCH", f"dags/{dag_id}?update_mask=is_paused", {"is_paused": False})
-            for dag_id in (NIGHTLY, ACCEPT, MAINTENANCE)
+            for dag_id in (NIGHTLY, ACCEPT, MAINTENANCE, DOCTOR)
         )
 
 
@@ -409,3 +422,32 @@ class TestForeignAirflow:
         tasks = foreign.rest.task_instances(MAINTENANCE, "week")
         states = {one["task_id"]: one["state"] for one in tasks}
         assert states["clean_airflow"] == "skipped"
+
+    def test_doctor(self, foreign: Foreign) -> None:
+        """Its task finds nothing wrong, and asked both workers."""
+        foreign.trigger(DOCTOR, "asked", {})
+        assert foreign.end(DOCTOR, "asked") == "success"
+        assert "2 workers on" in foreign.log("asked", "examine", DOCTOR)
+
+    def test_a_night_elsewhere(self, foreign: Foreign) -> None:
+        """All of it, though Airflow's own Python could not import a library that it needs."""
+        foreign.lose_libraries(sys.executable)
+        foreign.trigger(NIGHTLY, "elsewhere", {"night": ELSEWHERE})
+        assert foreign.end(NIGHTLY, "elsewhere") == "success"
+        assert (foreign.home / "nights" / EXPERIMENT / ELSEWHERE / "report.html").is_file()
+        assert foreign.note(NIGHTLY, "elsewhere").startswith(f"**{ELSEWHERE} of {EXPERIMENT}: ")
+        assert "time limit: 0:" in foreign.log("elsewhere", "simulate")
+
+    def test_an_acceptance_elsewhere(self, foreign: Foreign) -> None:
+        """Its confirm panel is simulated by Airflow's task, between two parts of it."""
+        conf = {"experiment": EXPERIMENT, "night": ELSEWHERE, "why": "again", "who": "Ada"}
+        before = len(foreign.applications())
+        foreign.trigger(ACCEPT, "elsewhere", conf)
+        assert foreign.end(ACCEPT, "elsewhere") == "success"
+        assert [one.name for one in foreign.applications()[before:]] == ["isr-confirm"]
+
+    def test_maintenance_elsewhere(self, foreign: Foreign) -> None:
+        """What may go goes."""
+        foreign.trigger(MAINTENANCE, "elsewhere", {"keep_nights": 1})
+        assert foreign.end(MAINTENANCE, "elsewhere") == "success"
+        assert not (foreign.home / "nights" / EXPERIMENT / NIGHT).exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -15,7 +16,7 @@ from isr_pipeline.base import refusals
 from isr_pipeline.base.errors import InputError, Refused
 from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.plan import Plan, code_version, kernel_digest
-from isr_pipeline.night import steps
+from isr_pipeline.night import steps, task_work
 from isr_pipeline.night.claim import claim_night, release_night
 from isr_pipeline.night.one_step import BrokeOff, run_step
 from isr_pipeline.night.supervisor import MARK
@@ -132,3 +133,54 @@ class TestRefusals:
             refusals.run(cli.app)
         assert ended.value.code == BrokeOff.exit_status == 4
         assert capsys.readouterr().err.splitlines()[-1] == "ValueError: x is 3"
+
+
+class TestAPartOfATask:
+    """`isr-pipeline night task`: what tasks do beside steps."""
+
+    def ask(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        name: str,
+        asked: str,
+    ) -> tuple[object, str, str]:
+        """Exit status, standard output, and the last line of standard error."""
+        monkeypatch.setattr(sys, "argv", ["isr-pipeline", "night", "task", name])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(asked))
+        status: object = 0
+        try:
+            refusals.run(cli.app)
+        except SystemExit as ended:
+            status = ended.code
+        said = capsys.readouterr()
+        return status, said.out, said.err.rpartition("\n")[0].rpartition("\n")[2]
+
+    def test_answers(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """JSON alone on standard output, whatever is printed meanwhile."""
+
+        def work(keep: int) -> list[int]:
+            sys.stdout.write("working\n")
+            return [keep]
+
+        monkeypatch.setitem(task_work.WORK, "prune", work)
+        status, said, log = self.ask(monkeypatch, capsys, "prune", '{"keep": 3}')
+        assert (status, json.loads(said), log) == (0, [3], "working")
+
+    @pytest.mark.parametrize(
+        ("name", "asked"), [("prun", "{}"), ("prune", "3"), ("prune", ""), ("prune", '{"kep": 3}')]
+    )
+    def test_refuses(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        approved: Approved,
+        name: str,
+        asked: str,
+    ) -> None:
+        """What is no part of a task, or not its arguments; in one line."""
+        status, said, line = self.ask(monkeypatch, capsys, name, asked)
+        assert (status, said) == (InputError.exit_status, "")
+        approved(line)

@@ -1,4 +1,4 @@
-"""A step of a night in another Python than Airflow's, whose libraries may be older or newer.
+"""A task's work in another Python than Airflow's, which may lack a night's libraries.
 
 The Airflow Variable names that Python. Its editor must not run programs by it, so it has to be one
 of an environment into which somebody installed this package, of this version.
@@ -13,13 +13,15 @@ import sys
 import tempfile
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from airflow.sdk.exceptions import AirflowException
 
 from isr_pipeline.base.errors import USER_ERRORS, InputError, Refused
 from isr_pipeline.base.version import version
-from isr_pipeline.night.airflow.connections import VARIABLE
+from isr_pipeline.night.airflow.connections import VARIABLE, settings
 from isr_pipeline.night.supervisor import end_all, marked
+from isr_pipeline.night.task_work import WORK
 
 PACKAGE = "isr-pipeline"
 
@@ -61,15 +63,36 @@ def step_in(python: str, name: str, plan: str) -> str:
         Refused: the step was refused; its line.
         AirflowException: it broke off, and may be tried again.
     """
-    command = [checked(python), "-P", "-u", "-m", "isr_pipeline.cli", "night", "step", name]
+    return str(_answer(python, ["step", name, "--plan", plan, "--json"])["said"])
+
+
+def do(name: str, **given: Any) -> Any:
+    """Do a part of a task in the Python that the Airflow Variable names, else here.
+
+    Args:
+        name: of :data:`isr_pipeline.night.task_work.WORK`.
+        given: its arguments.
+
+    Raises:
+        InputError, Refused, AirflowException: as of a step.
+    """
+    python = settings().python
+    return _answer(python, ["task", name], given) if python else WORK[name](**given)
+
+
+def _answer(python: str, arguments: list[str], given: Any = None) -> Any:
+    """Run one of our commands below `night`, and read the JSON that it ends with."""
+    command = [checked(python), "-P", "-u", "-m", "isr_pipeline.cli", "night", *arguments]
     # Those of Airflow's Python would have the other one import Airflow's libraries.
     own = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     last = ""
-    with tempfile.TemporaryFile("w+") as answer:
+    with tempfile.TemporaryFile("w+") as asked, tempfile.TemporaryFile("w+") as answer:
+        json.dump(given, asked)
+        asked.seek(0)
         process = subprocess.Popen(
-            [*command, "--plan", plan, "--json"],
+            command,
             env=marked(own),
-            stdin=subprocess.DEVNULL,
+            stdin=asked,
             stdout=answer,
             stderr=subprocess.PIPE,
             text=True,
@@ -86,7 +109,7 @@ def step_in(python: str, name: str, plan: str) -> str:
             raise
         if not status:
             answer.seek(0)
-            return str(json.load(answer)["said"])
+            return json.load(answer)
     if status in REFUSALS:
         raise Refused(last)
     killed = f"{python} was killed (exit status {status}; was memory short?)"

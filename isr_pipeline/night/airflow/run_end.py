@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from airflow.configuration import conf
+from airflow.sdk.exceptions import AirflowException
 
 from isr_pipeline.base.errors import USER_ERRORS, InputError, Refused, shortened
+from isr_pipeline.base.home import Home
 from isr_pipeline.experiment.file import experiment_of
 from isr_pipeline.night.airflow.airflow_rest import (
     ADMIN,
@@ -29,6 +31,7 @@ from isr_pipeline.night.airflow.airflow_rest import (
     admin_password,
 )
 from isr_pipeline.night.airflow.connections import VARIABLE, address_of, settings
+from isr_pipeline.night.airflow.elsewhere import do
 from isr_pipeline.night.airflow.notifiers import notifiers
 from isr_pipeline.night.airflow.wiring import (
     GATE_MAY_SKIP,
@@ -37,6 +40,8 @@ from isr_pipeline.night.airflow.wiring import (
     states_of,
     take_claim,
 )
+from isr_pipeline.night.claim import holds_claim
+from isr_pipeline.night.status import find_run
 
 ACCEPT = "accept"
 """The task of an acceptance. The page of a run's last task has the run's note too."""
@@ -69,49 +74,28 @@ def close(context: Context, experiment: str, tasks: frozenset[str]) -> str:
     Raises:
         SystemExit: the night is red; the log says all that is known.
     """
-    from isr_pipeline.night import life  # noqa: PLC0415 - parse fast
-
-    night = night_of(context)
-    red = whole = True
-    try:
-        said, red = _finished(context, experiment, night, broken_tasks(context, tasks)), False
-    except life.NotWhole as refusal:
-        said, whole = str(refusal), False
-    except Refused as refusal:
-        said = str(refusal)
-    ending = life.ending(experiment, night) if red and whole else []
-    sys.stdout.write("\n".join([said, *ending]) + "\n")
-    noted = life.note_of if whole else life.note_of_a_line
-    leave(context, f"{experiment} {night}: {said}", noted(experiment, night, said))
-    if red:
-        raise SystemExit(1)
-    return said
-
-
-def _finished(context: Context, experiment: str, night: str, broken: list[str]) -> str:
-    """Note how the run ended, unless another writes its night, or this one was ended by hand.
-
-    Raises:
-        NotWhole: it cannot be the night of its date.
-        Refused: the night is red.
-    """
-    from isr_pipeline.night.life import NotWhole, finish, interrupt  # noqa: PLC0415 - parse fast
-
-    run_id = context["dag_run"].run_id
+    night, run_id = night_of(context), context["dag_run"].run_id
+    refused = ""
     try:
         take_claim(context)
     except Refused as busy:
-        raise NotWhole("; ".join(broken) or str(busy)) from None
-    if ended_by_hand(states_of(context)):
-        interrupt(experiment, night, run_id)
-        raise NotWhole(f"night {night} of {experiment}: stopped by hand")
-    return finish(
-        experiment,
-        night,
-        broken=broken,
+        refused = str(busy)
+    ended = do(
+        "end",
+        experiment=experiment,
+        night=night,
+        run=run_id,
+        refused=refused,
+        by_hand=ended_by_hand(states_of(context)),
+        broken=broken_tasks(context, tasks),
         fail_on_regression=context["params"]["fail_on_regression"],
-        dag_run_id=run_id,
     )
+    said: str = ended["said"]
+    sys.stdout.write("\n".join([said, *ended["more"]]) + "\n")
+    leave(context, f"{experiment} {night}: {said}", ended["note"])
+    if ended["red"]:
+        raise SystemExit(1)
+    return said
 
 
 def ended_by_hand(states: Mapping[str, str | None]) -> bool:
@@ -157,10 +141,11 @@ def note_end(context: Context, *, task: str = GATE) -> None:
 
 def free_night(context: Context) -> None:
     """A DAG's callback: a run whose gate never ran gives its night free, where the home is seen."""
-    from isr_pipeline.night.life import interrupt_run  # noqa: PLC0415 - reads Arrow
-
-    with contextlib.suppress(OSError, *USER_ERRORS):
-        interrupt_run(experiment_of(context["dag"].dag_id), _run_id(context))
+    experiment, run_id = experiment_of(context["dag"].dag_id), _run_id(context)
+    with contextlib.suppress(OSError, AirflowException, *USER_ERRORS):
+        run = find_run(experiment, run_id)
+        if run and holds_claim(Home.from_environment(), experiment, run.night, owner=run_id):
+            do("interrupt", experiment=experiment, run=run_id)
 
 
 def tell_end(context: Context, *, failed: bool) -> None:

@@ -1,4 +1,4 @@
-"""What the DAG `isr_maintenance` does: remove what nights leave and nobody reads any more."""
+"""What the DAGs `isr_maintenance` and `isr_doctor` do: remove old things, ask what is wrong."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from isr_pipeline.base.errors import Refused
 from isr_pipeline.base.home import Home
-from isr_pipeline.night.keep import prune
-from isr_pipeline.night.status import nights
+from isr_pipeline.night.airflow.connections import settings, spark_connection
+from isr_pipeline.night.airflow.elsewhere import do
+from isr_pipeline.night.airflow.wiring import check_ground
 
 CONNECTION = "SQL_ALCHEMY_CONN"
 """Ends the variables by which Airflow keeps tasks from its database; its own command needs it."""
@@ -30,15 +31,26 @@ def prune_nights(keep: int) -> None:
     Raises:
         Refused: nights of some experiment had to stay; the others' were removed.
     """
-    refused = []
-    for experiment in sorted({name for name, _ in nights()}):
-        try:
-            for name, night in prune(keep, experiment):
-                _say(f"removed {night} of {name}")
-        except Refused as refusal:
-            refused.append(str(refusal))
-    if refused:
-        raise Refused("; ".join(refused))
+    done = do("prune", keep=keep)
+    for line in done["lines"]:
+        _say(line)
+    if done["refused"]:
+        raise Refused("; ".join(done["refused"]))
+
+
+def examine() -> None:
+    """Say what is wrong with the installation, and what the first task of a night would refuse.
+
+    Raises:
+        Refused: something is wrong; a line for each.
+    """
+    os.environ["SPARK_MASTER"] = spark_connection(settings().spark_connection).master
+    found = do("examine")
+    for line in found["lines"]:
+        _say(line)
+    if found["wrong"]:
+        raise Refused("\n".join(found["wrong"]))
+    check_ground()
 
 
 def remove_logs(days: int) -> None:

@@ -36,7 +36,6 @@ from isr_pipeline.base.errors import USER_ERRORS, InputError, Refused, shortened
 from isr_pipeline.base.home import SHIPPED, Home
 from isr_pipeline.experiment.file import Nightly, experiment_of, known_experiments
 from isr_pipeline.experiment.stages import PANEL_SIZE_MAX, SCENARIOS_MAX
-from isr_pipeline.night import steps
 from isr_pipeline.night.airflow.airflow_rest import WHY
 from isr_pipeline.night.airflow.connections import (
     Settings,
@@ -44,7 +43,7 @@ from isr_pipeline.night.airflow.connections import (
     settings,
     spark_connection,
 )
-from isr_pipeline.night.airflow.elsewhere import checked, step_in
+from isr_pipeline.night.airflow.elsewhere import checked, do, step_in
 from isr_pipeline.night.airflow.notifiers import notifiers
 from isr_pipeline.night.spark.spark_errors import cause, only_a_person_mends
 
@@ -349,7 +348,7 @@ def take_claim(context: Mapping[str, Any], *, first: bool = False) -> None:
         Refused: another program does, or has made the night anew since this run began it.
     """
     from isr_pipeline.night.claim import claim_night  # noqa: PLC0415 - parse fast
-    from isr_pipeline.night.publication import take_up  # noqa: PLC0415
+    from isr_pipeline.night.publication import is_under_way  # noqa: PLC0415
     from isr_pipeline.night.status import check_not_replaced  # noqa: PLC0415
 
     run = context["dag_run"]
@@ -364,21 +363,25 @@ def take_claim(context: Mapping[str, Any], *, first: bool = False) -> None:
         airflow=os.environ.get("AIRFLOW_HOME", ""),
         is_running=functools.partial(_is_running, context["ti"], run.dag_id),
     )
-    if not first:
-        take_up(experiment, night, run.run_id)
+    if not first and not is_under_way(experiment, night, run.run_id):
+        do("take_up", experiment=experiment, night=night, run=run.run_id)
 
 
 @one_line_errors
-def claim_and_limit(context: Mapping[str, Any]) -> None:
+def claim_and_limit(context: Mapping[str, Any], panel: str = "") -> None:
     """Claim the night, and give a Spark task a time limit that fits the experiment's size.
 
     Airflow reads the limit after this ran. One that somebody set by a cluster policy stays, if it
     is shorter.
-    """
-    from isr_pipeline.experiment.cost import task_limit_s  # noqa: PLC0415 - parse fast
 
+    Raises:
+        AirflowSkipException: the task simulates a stage of a panel that is left out.
+    """
     with claimed(context):
-        limit = datetime.timedelta(seconds=round(task_limit_s(plan_of(context))))
+        said = do("before_spark", plan=_plan_file(context), panel=panel)
+    if said["skipped"]:
+        raise AirflowSkipException(said["skipped"])
+    limit = datetime.timedelta(seconds=said["limit_s"])
     operator = context["task"]
     operator.execution_timeout = min(limit, operator.execution_timeout or limit)
     sys.stdout.write(f"time limit: {operator.execution_timeout}\n")
@@ -393,15 +396,6 @@ def _is_running(instance: Any, dag_id: str, run_id: str) -> bool:
 
 
 @one_line_errors
-def claim_if_open(panel: str, context: Mapping[str, Any]) -> None:
-    """Skip a stage if nothing is open, the budget has none such, or it may not go on."""
-    claim_and_limit(context)
-    why = steps.no_stage(plan_of(context), panel)
-    if why:
-        raise AirflowSkipException(why)
-
-
-@one_line_errors
 def check_ground() -> None:
     """Refuse at once what every later task would find out by itself, some of them after minutes.
 
@@ -413,11 +407,7 @@ def check_ground() -> None:
     chosen = settings()
     notify.configured()
     notifiers(chosen.on_failure | chosen.on_success)
-    if chosen.python:
-        checked(chosen.python)
-    home = Home.from_environment()
-    preconditions.check_places(home)
-    preconditions.check_store(home)
+    do("check_places")
     spark = spark_connection(chosen.spark_connection)
     where = f"connection {spark.conn_id}"
     if spark.master.startswith(("local", "spark://")):
@@ -498,28 +488,30 @@ class SparkJob(SparkSubmitOperator):
             raise kind(str(failed)) from None
 
 
-def submit_job(name: str, job: str, arguments: list[str]) -> None:
-    """Run a Spark job inside a task that has more to do, as the connection says.
+def simulate_confirm(arguments: list[str]) -> None:
+    """Run the confirm panel of a night that is being accepted, as the connection says.
 
     Args:
-        name: of the application.
-        job: file of ``spark_jobs/``.
         arguments: of the job.
 
     Raises:
-        JobFailed: why it failed.
+        Refused: why it could not be simulated.
     """
+    from isr_pipeline.night.spark.submit import JobFailed  # noqa: PLC0415
 
     def work(conf: dict[str, str]) -> None:
         SparkSubmitHook(
             conf=conf,
             conn_id=settings().spark_connection,
-            name=name,
+            name="isr-confirm",
             application_args=arguments,
             deploy_mode=DEPLOY_MODE,
-        ).submit(str(JOBS / job))
+        ).submit(str(JOBS / "simulate.py"))
 
-    _submitted(work)
+    try:
+        _submitted(work)
+    except JobFailed as failed:
+        raise Refused(f"the confirm panel could not be simulated: {failed}") from None
 
 
 def _submitted(work: Callable[[dict[str, str]], Any]) -> Any:
@@ -533,8 +525,8 @@ def _submitted(work: Callable[[dict[str, str]], Any]) -> Any:
         JobFailed: the reason.
         InputError: the Variable's Python cannot be a driver's.
     """
-    from isr_pipeline.night.spark import submit  # noqa: PLC0415 - reads pyspark
-    from isr_pipeline.night.spark.spark_session import STARTED  # noqa: PLC0415
+    from isr_pipeline.night.spark import submit  # noqa: PLC0415
+    from isr_pipeline.night.spark.spark_errors import STARTED  # noqa: PLC0415
 
     chosen = settings()
     connection = spark_connection(chosen.spark_connection)
@@ -611,25 +603,27 @@ def _why(instance: Any, task: str, name: str) -> str:
     return f": {reason}" if isinstance(reason, str) else ""
 
 
-def tell_verdict(context: Mapping[str, Any], plan: Plan) -> None:
+def tell_verdict(context: Mapping[str, Any]) -> None:
     """Say that a night has its verdict.
 
     Args:
         context: of a task whose outlet is :data:`VERDICT`.
-        plan: of the night.
     """
-    from isr_pipeline.verdicts.record import verdict_of  # noqa: PLC0415
+    from isr_pipeline.base.storage.places import place_of  # noqa: PLC0415
+    from isr_pipeline.verdicts.record import verdict_in  # noqa: PLC0415
 
-    verdict = verdict_of(plan)
+    experiment, night = experiment_of(context["dag_run"].dag_id), night_of(context)
+    folder = place_of(_plan_file(context)).parent
+    verdict = verdict_in(folder, experiment, night)
     _tell(
         context,
         VERDICT,
-        plan.experiment,
+        experiment,
         {
-            "night": plan.night,
+            "night": night,
             "status": str(verdict.status),
             "red": verdict.red,
-            "report": str(plan.place / "report.html"),
+            "report": str(folder / "report.html"),
         },
     )
 

@@ -12,6 +12,9 @@ from isr_pipeline.base.disk import DISK_FULL, disk_full
 from isr_pipeline.base.errors import LINE_MAX, shortened
 from isr_pipeline.night.spark.spark_watch import NO_EXECUTOR
 
+STARTED = "ISR_PIPELINE_SPARK_STARTED"
+"""Environment variable: file to make once a session has started, for whoever submitted the job."""
+
 _GONE = re.compile(
     r"Error while (?:sending|receiving|obtaining)|Answer from Java side is empty|"
     r"Connection (?:refused|reset)|SparkContext was shut down|"

@@ -20,6 +20,7 @@ from isr_pipeline.base.storage.remote import VARIABLES as STORE_VARIABLES
 from isr_pipeline.night.preconditions import check_master
 from isr_pipeline.night.spark.java import LIGHT, java_home, spark_home
 from isr_pipeline.night.spark.spark_daemon import PRELOAD
+from isr_pipeline.night.spark.spark_errors import STARTED
 from isr_pipeline.night.spark.spark_watch import watch
 from isr_pipeline.night.stack import LOOPBACK, on_this_machine
 
@@ -39,9 +40,6 @@ HERE: Mapping[str, str] = {
     "spark.ui.enabled": "false",
 }
 """Settings of a session whose workers are on this machine."""
-
-STARTED = "ISR_PIPELINE_SPARK_STARTED"
-"""Environment variable: file to make once a session has started, for whoever submitted the job."""
 
 _OF_WORKERS = "spark.executorEnv."
 """Begins settings of Spark that are variables of its workers."""

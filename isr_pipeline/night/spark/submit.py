@@ -12,7 +12,7 @@ from pathlib import Path
 from isr_pipeline.base.errors import shortened
 from isr_pipeline.base.home import SHIPPED
 from isr_pipeline.night.spark.java import spark_home
-from isr_pipeline.night.spark.spark_session import STARTED
+from isr_pipeline.night.spark.spark_errors import STARTED
 from isr_pipeline.night.supervisor import end_all, marked
 
 JOBS = SHIPPED / "spark_jobs"
