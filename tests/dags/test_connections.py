@@ -29,8 +29,7 @@ from isr_pipeline.night.airflow.connections import (
     spark_connection,
 )
 from isr_pipeline.night.airflow.wiring import SparkJob, submit_job
-from isr_pipeline.night.spark.spark_session import STARTED
-from isr_pipeline.night.spark.submit import JobFailed, JobNotStarted
+from isr_pipeline.night.spark.submit import STARTED, JobFailed, JobNotStarted
 from tests.saying import finished, refused
 from tests.tables import data_of, from_table
 

@@ -33,6 +33,7 @@ from airflow.sdk.exceptions import (
 
 from isr_pipeline.base.disk import disk_full
 from isr_pipeline.base.errors import USER_ERRORS, InputError, Refused, shortened
+from isr_pipeline.base.extras import missing
 from isr_pipeline.base.home import SHIPPED, Home
 from isr_pipeline.experiment.file import Nightly, experiment_of, known_experiments
 from isr_pipeline.experiment.stages import PANEL_SIZE_MAX, SCENARIOS_MAX
@@ -256,12 +257,12 @@ def one_line_errors(function: Callable[..., Any]) -> Callable[..., Any]:
             _keep_why("it took longer than its time limit", args, kwargs)
             raise
         except Exception as error:
-            full = disk_full(error)
+            hopeless = disk_full(error) or missing(error)
             said = str(error) if isinstance(error, AirflowException) else cause(error)
-            _keep_why(full or said, args, kwargs)
-            if not full:
+            _keep_why(hopeless or said, args, kwargs)
+            if not hopeless:
                 raise
-            raise AirflowFailException(full) from None
+            raise AirflowFailException(hopeless) from None
 
     return wrapped
 
@@ -537,8 +538,7 @@ def _submitted(work: Callable[[dict[str, str]], Any]) -> Any:
         JobFailed: the reason.
         InputError: the Variable's Python cannot be a driver's.
     """
-    from isr_pipeline.night.spark import submit  # noqa: PLC0415 - reads pyspark
-    from isr_pipeline.night.spark.spark_session import STARTED  # noqa: PLC0415
+    from isr_pipeline.night.spark import submit  # noqa: PLC0415 - parse fast
 
     chosen = settings()
     connection = spark_connection(chosen.spark_connection)
@@ -547,7 +547,7 @@ def _submitted(work: Callable[[dict[str, str]], Any]) -> Any:
         sign = Path(folder) / "started"
         # In this process's environment, which the driver inherits: variables that the provider is
         # given do not reach a driver of Kubernetes in client mode.
-        os.environ[STARTED] = str(sign)
+        os.environ[submit.STARTED] = str(sign)
         try:
             return work({**chosen.spark_conf, **driver, **connection.conf})
         except OSError as error:
@@ -560,7 +560,7 @@ def _submitted(work: Callable[[dict[str, str]], Any]) -> Any:
             said = str(error).partition("\n")[2]
             raise submit.failure(int(status[1]), sign, said) from None
         finally:
-            del os.environ[STARTED]
+            del os.environ[submit.STARTED]
 
 
 def states_of(context: Mapping[str, Any]) -> dict[str, str | None]:

@@ -12,7 +12,7 @@ from isr_pipeline.base.errors import USER_ERRORS
 from isr_pipeline.base.processes import end_with
 from isr_pipeline.night.airflow.airflow_lock import SUPERVISOR_VARIABLE
 from isr_pipeline.night.spark.spark_errors import cause
-from isr_pipeline.night.spark.spark_session import STARTED
+from isr_pipeline.night.spark.submit import STARTED
 
 
 def run_as_program(work: Callable[[], None]) -> int:

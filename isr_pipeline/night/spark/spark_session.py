@@ -22,6 +22,7 @@ from isr_pipeline.night.spark import shipping
 from isr_pipeline.night.spark.java import LIGHT, java_home, spark_home
 from isr_pipeline.night.spark.spark_daemon import PRELOAD
 from isr_pipeline.night.spark.spark_watch import watch
+from isr_pipeline.night.spark.submit import STARTED
 from isr_pipeline.night.stack import LOOPBACK, on_this_machine
 
 SETTINGS: Mapping[str, str] = {
@@ -40,9 +41,6 @@ HERE: Mapping[str, str] = {
     "spark.ui.enabled": "false",
 }
 """Settings of a session whose workers are on this machine."""
-
-STARTED = "ISR_PIPELINE_SPARK_STARTED"
-"""Environment variable: file to make once a session has started, for whoever submitted the job."""
 
 _WORKER_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 

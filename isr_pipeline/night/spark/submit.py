@@ -12,12 +12,14 @@ from pathlib import Path
 from isr_pipeline.base.errors import shortened
 from isr_pipeline.base.home import SHIPPED
 from isr_pipeline.night.spark.java import spark_home
-from isr_pipeline.night.spark.spark_session import STARTED
 from isr_pipeline.night.supervisor import end_all, marked
 
 JOBS = SHIPPED / "spark_jobs"
 
 LAUNCHER = "spark-submit"
+
+STARTED = "ISR_PIPELINE_SPARK_STARTED"
+"""Environment variable: file to make once a session has started, for whoever submitted the job."""
 
 
 class JobFailed(Exception):
