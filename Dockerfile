@@ -1,7 +1,6 @@
-# One image for every service: Airflow, Spark's master and workers, MLflow.
-# The environment is the locked one of the checkout; what PostgreSQL and MLflow's login need is the
-# only addition. Java is the distribution's, so the packaged one is left out.
-FROM python:3.11.14-slim-bookworm AS environment
+# One image for every service: Airflow, Spark's master and workers, MLflow. Every package is in
+# uv.lock. Java is the distribution's, so the packaged one is left out.
+FROM python:3.13.11-slim-bookworm AS environment
 
 ARG UV_VERSION=0.13.9
 RUN pip install --no-cache-dir "uv==${UV_VERSION}"
@@ -14,12 +13,12 @@ ENV UV_PROJECT_ENVIRONMENT=/opt/isr/.venv \
 
 # Dependencies first: they change less often than the code. Their own tests are not needed.
 COPY pyproject.toml uv.lock README.md ./
-RUN uv sync --frozen --no-install-project --extra airflow --extra s3 --no-dev --compile-bytecode \
- && uv pip install --compile-bytecode \
-      "psycopg2-binary==2.9.13" "asyncpg==0.32.0" "flask-wtf==1.3.0" "wtforms==3.3.2" \
+RUN uv sync --frozen --no-install-project --no-dev --compile-bytecode \
+      --extra night --extra airflow --extra server --extra s3 \
  && for package in pandas numba scipy pyarrow matplotlib sklearn; do \
-      find ".venv/lib/python3.11/site-packages/${package}" -type d -name tests -prune -exec rm -r {} +; \
-    done
+      find .venv/lib/python3.*/site-packages/"${package}" -type d -name tests -prune -exec rm -r {} +; \
+    done \
+ && ln -s .venv/lib/python3.*/site-packages/pyspark spark
 
 COPY LICENSE NOTICE ./
 COPY config config
@@ -28,11 +27,18 @@ COPY expectations expectations
 COPY isr_pipeline isr_pipeline
 COPY spark_jobs spark_jobs
 COPY tools tools
-RUN uv sync --frozen --extra airflow --extra s3 --no-dev --inexact \
- && python -m compileall -q isr_pipeline
+
+# The kernel is compiled for any processor of the architecture. numba compiles anew where a source's
+# time differs, of which an image keeps whole seconds.
+ENV NUMBA_CPU_NAME=generic \
+    NUMBA_CACHE_DIR=/opt/kernel
+RUN uv sync --frozen --no-dev --inexact --extra night --extra airflow --extra server --extra s3 \
+ && find isr_pipeline -name '*.py' -exec touch --date=2026-01-01 {} + \
+ && python -m compileall -q isr_pipeline \
+ && .venv/bin/python -c "from isr_pipeline.worlds.ready import compile_kernel; compile_kernel()"
 
 
-FROM python:3.11.14-slim-bookworm
+FROM python:3.13.11-slim-bookworm
 
 # Java 17 for Spark; curl for health checks; procps for Spark's scripts.
 RUN apt-get update \
@@ -47,12 +53,15 @@ RUN apt-get update \
 # /opt/java is the same on every architecture (the Debian path of Java names it).
 ENV PATH=/opt/isr/.venv/bin:/usr/local/bin:/usr/bin:/bin \
     JAVA_HOME=/opt/java \
-    SPARK_HOME=/opt/isr/.venv/lib/python3.11/site-packages/pyspark \
+    SPARK_HOME=/opt/isr/spark \
+    NUMBA_CPU_NAME=generic \
+    NUMBA_CACHE_DIR=/opt/kernel \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1
 
 WORKDIR /opt/isr
 COPY --from=environment /opt/isr /opt/isr
+COPY --from=environment --chown=isr:isr /opt/kernel /opt/kernel
 USER isr
 ENTRYPOINT ["tini", "--", "python", "/opt/isr/tools/containers/enter.py"]
 CMD ["isr-pipeline", "--help"]

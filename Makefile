@@ -23,12 +23,14 @@ PARTS ?=
 BENCH_ARGS ?=
 AIRFLOW ?=
 COMPOSE_TEST_ARGS ?=
+BUILD_ARGS ?=
+ENGINE ?= $(or $(shell command -v docker || command -v podman),docker)
 NIGHTS ?= 30
 SOAK_ARGS ?=
 FINDING ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup finding nightly ui test tests compiled test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env airflow-test compose-test soak-nights store-test cluster-test pictures answers clean
+.PHONY: help setup finding nightly ui test tests compiled test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env airflow-test compose-test soak-nights store-test cluster-test pictures answers release image clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -120,6 +122,12 @@ store-test: setup  ## nights in an object store that fails, forgets or refuses, 
 
 cluster-test: setup  ## a Spark cluster that loses a worker; each service of docker-compose.yaml, without containers (a quarter of an hour)
 	@$(RUN) $(BIN)/pytest -m rehearsal tests/end_to_end/test_cluster.py tests/end_to_end/test_services.py
+
+release: setup  ## dist/: wheel, documentation, constraints, SBOM (CycloneDX) and SHA256SUMS
+	@$(RUN) $(BIN)/python tools/release.py
+
+image:  ## the container image (ENGINE=podman; BUILD_ARGS='--network host' behind a proxy)
+	@$(ENGINE) build --tag "isr-pipeline:$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)" $(BUILD_ARGS) .
 
 env:  ## write .env with random secrets for docker-compose.yaml
 	@"$(PYTHON)" -E -X utf8 tools/make_env.py

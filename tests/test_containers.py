@@ -45,7 +45,6 @@ class TestServices:
             "airflow-apiserver",
             "airflow-scheduler",
             "airflow-dag-processor",
-            "airflow-triggerer",
             "spark-master",
             "spark-worker-1",
             "spark-worker-2",
@@ -81,6 +80,14 @@ class TestServices:
         images = {service["image"] for service in compose["services"].values()}
         images |= set(re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE))
         assert [image for image in images if not re.search(r":\d+\.\d+", image)] == []
+
+    def test_every_package_is_in_the_lock(self) -> None:
+        """By pip comes uv alone, and by uv what uv.lock has."""
+        text = (ROOT / "Dockerfile").read_text()
+        assert re.findall(r"pip install .*", text) == [
+            'pip install --no-cache-dir "uv==${UV_VERSION}"'
+        ]
+        assert re.findall(r"uv sync (\S+)", text) == ["--frozen", "--frozen"]
 
     def test_no_service_may_do_more_than_it_needs(self, compose: dict[str, Any]) -> None:
         """Local ports, no needless capability, limits of memory and of the log."""

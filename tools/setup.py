@@ -80,8 +80,8 @@ def set_up() -> None:
     )
     environment.pop("VIRTUAL_ENV", None)
     own = [python, "-I", "-X", "utf8", str(SURROUNDINGS), "--quiet"]
-    command = own + [uv, "sync", "--frozen", "--all-extras", "--no-extra", "k8s", "--quiet"]
-    command += ["--compile-bytecode", "--python", python]
+    command = own + [uv, "sync", "--frozen", "--all-extras", "--compile-bytecode", "--quiet"]
+    command += ["--no-extra", "k8s", "--no-extra", "server", "--python", python]
     run(
         command,
         "the locked environment could not be installed; check that the package index can be "

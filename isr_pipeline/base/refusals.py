@@ -11,9 +11,11 @@ import sys
 from typing import Any
 
 import typer
+import typer.main
 
 from isr_pipeline.base.disk import disk_full
 from isr_pipeline.base.errors import LINE_MAX, USER_ERRORS, InputError, shortened
+from isr_pipeline.base.extras import missing
 
 PROGRAM = "isr-pipeline"
 
@@ -45,11 +47,24 @@ def run(commands: typer.Typer) -> None:
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):
             _refuse_usage(error)
             sys.exit(error.exit_code)
-        reason = machine_says(error)
+        library = missing(error)
+        reason = f"{_asked(commands)}: {library}" if library else machine_says(error)
         if not reason:
             raise
         refuse(reason)
         sys.exit(1)
+
+
+def _asked(commands: typer.Typer) -> str:
+    """The command in ``sys.argv``, without what it was given."""
+    command: Any = typer.main.get_command(commands)
+    words = [PROGRAM]
+    for word in sys.argv[1:]:
+        command = getattr(command, "commands", {}).get(word)
+        if command is None:
+            break
+        words.append(word)
+    return " ".join(words)
 
 
 def machine_says(error: Exception) -> str:

@@ -7,6 +7,8 @@ from importlib import metadata
 
 from isr_pipeline.base.home import IN_CHECKOUT, REPOSITORY
 
+PACKAGE = "isr-pipeline"
+
 UNKNOWN = "0"
 """Number of a package that was never installed."""
 
@@ -14,7 +16,7 @@ UNKNOWN = "0"
 def version() -> str:
     """Version number of the installed package (docs/project/releasing.md has the rule for it)."""
     try:
-        return metadata.version("isr-pipeline")
+        return metadata.version(PACKAGE)
     except metadata.PackageNotFoundError:
         return UNKNOWN
 
@@ -41,4 +43,4 @@ def version_line() -> str:
     """``isr-pipeline 0.1.0 (commit ea3dc14)``; without the commit outside a checkout."""
     name = commit()
     where = f" (commit {name})" if name else ""
-    return f"isr-pipeline {version()}{where}"
+    return f"{PACKAGE} {version()}{where}"

@@ -53,7 +53,6 @@ from isr_pipeline.scenarios.model import (
     Topic,
     check_overrides,
 )
-from isr_pipeline.worlds.size import check_size
 
 Param = str | int | float | bool
 
@@ -204,6 +203,8 @@ def _name_mistakes(written: Sequence[_Written], where: str) -> list[InputError]:
 
 def _applied(healthy: Scenario, one: _Written, base: Mapping[str, Any], where: str) -> Scenario:
     """Lay overrides over the healthy scenario, check the result as a scenario, and its size."""
+    from isr_pipeline.worlds.size import check_size  # noqa: PLC0415 - reads the kernel
+
     applied = laid_over(healthy, one.overrides, base, where, one.at)
     try:
         check_size(applied, where)

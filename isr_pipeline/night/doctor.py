@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from isr_pipeline.base.errors import USER_ERRORS, Refused
+from isr_pipeline.base.extras import install
 from isr_pipeline.base.files.words import without_password
 from isr_pipeline.base.home import Home, config_dir, ui_ports
 from isr_pipeline.night import preconditions, stack
@@ -178,7 +179,7 @@ def _workers(home: Home) -> str:
 def _mlflow(home: Home) -> str:
     version = _version("mlflow")
     if not version:
-        raise Refused("mlflow is not installed; pip install mlflow")
+        raise Refused(f"mlflow is not installed; {install('night')}")
     preconditions.check_store(home)
     return f"{version}, {without_password(home.mlflow_uri)}"
 
@@ -189,7 +190,7 @@ def _airflow() -> str:
     version = _within("apache-airflow", AIRFLOW)
     provider = _version(PROVIDER)
     if not provider:
-        raise Refused(f"{PROVIDER} is not installed: the DAGs need it; pip install {PROVIDER}")
+        raise Refused(f"{PROVIDER} is not installed: the DAGs need it; {install('airflow')}")
     is_tried = version.rpartition(".")[0] in AIRFLOW_TRIED
     tried = "" if is_tried else f" (tried: {', '.join(AIRFLOW_TRIED)})"
     folder = os.environ.get("AIRFLOW__CORE__DAGS_FOLDER", "")
@@ -226,7 +227,7 @@ def _within(package: str, allowed: tuple[tuple[int, int], tuple[int, int]]) -> s
     least, below = allowed
     limits = f"{_dotted(least)} or newer, below {_dotted(below)}"
     if not version:
-        raise Refused(f"{package} is not installed; allowed: {limits}")
+        raise Refused(f"{package} is not installed; {install('night')}")
     major, minor = version.split(".")[:2]
     if not least <= (int(major), int(minor)) < below:
         raise Refused(f"{package} is {version}; allowed: {limits}")

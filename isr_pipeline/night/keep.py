@@ -146,7 +146,7 @@ def simulate_confirm(
         Refused: the job failed; why.
         InputError: the connection that is set is no connection.
     """
-    from isr_pipeline.night.spark.submit import JobFailed  # noqa: PLC0415 - reads pyspark
+    from isr_pipeline.night.spark.submit import JobFailed  # noqa: PLC0415
 
     file = Home.from_environment().night_dir(plan.experiment, plan.night) / "plan.json"
     arguments = ["--plan", str(file), "--panel", "confirm", "--configs", ",".join(config_ids)]
@@ -164,7 +164,7 @@ def simulate_confirm(
 
 def _submit(arguments: list[str]) -> None:
     """Run the job where nights of this machine are run."""
-    from isr_pipeline.night.spark.submit import submit  # noqa: PLC0415 - reads pyspark
+    from isr_pipeline.night.spark.submit import submit  # noqa: PLC0415
     from isr_pipeline.night.stack import environment, wanted_master  # noqa: PLC0415
 
     submit(

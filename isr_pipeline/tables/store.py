@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -40,6 +39,8 @@ from isr_pipeline.base.storage.remote import RemotePath, StoreError, at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    import pandas as pd
 
 TABLES: dict[str, tuple[str, ...]] = {
     "scenarios": ("panel", "scenario_id"),
@@ -240,9 +241,7 @@ def read_table(
     A null number is NaN (so a column of whole numbers with a null is one of floats).
     """
     table = read_arrow(name, experiment, night, columns=columns, where=where, root=root)
-    frame = table.to_pandas()
-    if not isinstance(frame, pd.DataFrame):
-        raise TypeError(type(frame))
+    frame: pd.DataFrame = table.to_pandas()
     return frame
 
 

@@ -280,7 +280,11 @@ def with_airflow(release: str, wheel: Path, folder: Path) -> Path:
     excluded.write_text("pyspark-client\n")
     uv = find_uv(sys.executable)
     install = [uv, "pip", "install", "--python", str(folder / "bin" / "python")]
-    wanted = [f"{wheel}[airflow]", f"apache-airflow=={release}.*", *NEWEST_OF.get(release, ())]
+    wanted = [
+        f"{wheel}[night,airflow]",
+        f"apache-airflow=={release}.*",
+        *NEWEST_OF.get(release, ()),
+    ]
     for command in (
         [uv, "venv", "--python", sys.executable, str(folder)],
         [*install, "--excludes", str(excluded), *wanted],

@@ -25,6 +25,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError
 from pydantic import Field
 
 from isr_pipeline.base.errors import InputError, Refused
+from isr_pipeline.base.extras import install
 from isr_pipeline.base.files.checks import Bad, Check, number
 from isr_pipeline.base.files.models import Strict, validated
 from isr_pipeline.base.files.words import shown
@@ -313,7 +314,7 @@ def _check_kubernetes(master: str, where: str) -> None:
     except metadata.PackageNotFoundError:
         raise Refused(
             f"{where}: {master}: Airflow needs {KUBERNETES} for it; allowed: another master, or "
-            "pip install 'isr-pipeline[k8s]'"
+            f"{install('k8s')}"
         ) from None
 
 

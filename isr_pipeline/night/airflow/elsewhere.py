@@ -18,12 +18,10 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowException
 
 from isr_pipeline.base.errors import USER_ERRORS, InputError, Refused
-from isr_pipeline.base.version import version
+from isr_pipeline.base.version import PACKAGE, version
 from isr_pipeline.night.airflow.connections import VARIABLE, settings
 from isr_pipeline.night.supervisor import end_all, marked
 from isr_pipeline.night.task_work import WORK
-
-PACKAGE = "isr-pipeline"
 
 REFUSALS = frozenset(error.exit_status for error in USER_ERRORS)
 """Exit statuses after which another try would end alike."""

@@ -33,6 +33,7 @@ from airflow.sdk.exceptions import (
 
 from isr_pipeline.base.disk import disk_full
 from isr_pipeline.base.errors import USER_ERRORS, InputError, Refused, shortened
+from isr_pipeline.base.extras import missing
 from isr_pipeline.base.home import SHIPPED, Home
 from isr_pipeline.experiment.file import Nightly, experiment_of, known_experiments
 from isr_pipeline.experiment.stages import PANEL_SIZE_MAX, SCENARIOS_MAX
@@ -255,12 +256,12 @@ def one_line_errors(function: Callable[..., Any]) -> Callable[..., Any]:
             _keep_why("it took longer than its time limit", args, kwargs)
             raise
         except Exception as error:
-            full = disk_full(error)
+            hopeless = disk_full(error) or missing(error)
             said = str(error) if isinstance(error, AirflowException) else cause(error)
-            _keep_why(full or said, args, kwargs)
-            if not full:
+            _keep_why(hopeless or said, args, kwargs)
+            if not hopeless:
                 raise
-            raise AirflowFailException(full) from None
+            raise AirflowFailException(hopeless) from None
 
     return wrapped
 

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from isr_pipeline.base.errors import Refused
+from isr_pipeline.base.extras import install
 from isr_pipeline.base.files.whole import write_whole
 from isr_pipeline.base.home import Home
 
@@ -94,7 +95,7 @@ def _packaged(home: Home) -> Path:
     except ImportError:
         raise Refused(
             "no Java for Spark: set JAVA_HOME to a Java 17 or 21 "
-            "(pip install 'isr-pipeline[java]' packages one for most platforms)"
+            f"({install('java')} packages one for most platforms)"
         ) from None
     shim = home.path / "java" / "bin" / "java"
     text = _SHIM.format(java=shlex.quote(str(Path(JAVA_HOME) / "bin" / "java")))
@@ -130,7 +131,7 @@ def spark_home() -> Path:
     """
     found = find_spec("pyspark")
     if found is None or found.origin is None:
-        raise Refused("Spark is not installed; pip install 'pyspark>=4.1,<4.4'")
+        raise Refused(f"Spark is not installed; {install('night')}")
     return Path(found.origin).parent
 
 

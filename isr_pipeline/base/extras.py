@@ -1,0 +1,42 @@
+"""Libraries that the bare package does not bring: which extra of it does, in one line."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+
+from isr_pipeline.base.version import PACKAGE
+
+CALLED = {"airflow": "apache-airflow", "kafka": "kafka-python"}
+"""Module -> distribution, where the two have different names."""
+
+_WITH_EXTRA = re.compile(r"([\w.-]+).*\bextra == ['\"](\w+)['\"]")
+
+
+def missing(error: BaseException) -> str:
+    """Say which library is not installed and what installs it; empty of any other error.
+
+    Args:
+        error: what an import raised.
+    """
+    if not isinstance(error, ModuleNotFoundError) or error.name is None:
+        return ""
+    module = error.name.partition(".")[0]
+    library = CALLED.get(module, module.replace("_", "-"))
+    extra = _extras().get(library)
+    return f"needs {library}; {install(extra)}" if extra else ""
+
+
+def install(extra: str) -> str:
+    """The command that brings an extra's libraries."""
+    return f"pip install '{PACKAGE}[{extra}]'"
+
+
+def _extras() -> dict[str, str]:
+    """Library -> the extra that brings it, as the installed package says."""
+    try:
+        wanted = metadata.requires(PACKAGE) or ()
+    except metadata.PackageNotFoundError:
+        return {}
+    found = (_WITH_EXTRA.match(one) for one in wanted)
+    return {one[1].lower(): one[2] for one in found if one}
