@@ -48,6 +48,7 @@ OTHER_KEYS = {
     "inter.broker.protocol.version",
     "metadata.log.dir",
     "metadata.max.age.ms",
+    "metadata.max.retention.ms",
     "retry.backoff.ms",
 }
 """Words like Kafka's keys that the simulator does not know, and need not."""
@@ -55,6 +56,7 @@ OTHER_KEYS = {
 MADE_LATER = {
     "config/clusters/mine.yaml",
     "config/experiments/lag.yaml",
+    "config/faults/ours.yaml",
     "config/experiments/tutorial-lag.yaml",
     "isr_pipeline/shipped",
 }

@@ -33,17 +33,25 @@ class Question:
         asks: the question, one sentence.
         labels: configuration -> what an operator would call it.
         panel: scenarios of the page's table; `make finding` takes the experiment's own number.
+        of: strata of the fault profile that it is about; empty: all.
     """
 
     name: str
     asks: str
     labels: dict[str, str]
     panel: int
+    of: tuple[str, ...] = ()
 
     @property
     def experiment(self) -> Experiment:
         """The experiment file, read."""
-        return load_experiment(FOLDER / f"{self.name}.yaml")
+        found = load_experiment(FOLDER / f"{self.name}.yaml")
+        if not self.of:
+            return found
+        strata = {name: found.profile.strata[name] for name in self.of}
+        return found.model_copy(
+            update={"profile": found.profile.model_copy(update={"strata": strata})}
+        )
 
 
 QUESTIONS: dict[str, Question] = {
@@ -70,6 +78,57 @@ QUESTIONS: dict[str, Question] = {
                 "elr": "ELR",
             },
             panel=4000,
+        ),
+        Question(
+            name="return",
+            asks="A broker is back after minutes or hours: what spares the others?",
+            labels={
+                "today": "defaults",
+                "throttled-120m": "throttled to 120 MB/s (KIP-73)",
+                "throttled-70m": "throttled to 70 MB/s",
+                "response-bytes-1m": "replica.fetch.response.max.bytes 1 MiB",
+                "fetchers-4": "num.replica.fetchers 4",
+                "lag-60s": "lag limit 60 s",
+            },
+            panel=200,
+            of=("return",),
+        ),
+        Question(
+            name="replay",
+            asks="Clients read old data at full speed: what spares the followers?",
+            labels={
+                "today": "defaults",
+                "network-threads-8": "num.network.threads 8",
+                "own-listener": "a listener of the followers' own",
+                "lag-60s": "lag limit 60 s",
+            },
+            panel=200,
+            of=("replay",),
+        ),
+        Question(
+            name="slow-disk",
+            asks="A disk slows down: which lag limit flaps?",
+            labels={
+                "lag-10s": "10 s",
+                "lag-20s": "20 s",
+                "lag-30s": "30 s (default)",
+                "lag-60s": "60 s",
+            },
+            panel=200,
+            of=("slow-disk",),
+        ),
+        Question(
+            name="disk-then-death",
+            asks="A leader's disk slows down, and the leader dies: what keeps partitions online?",
+            labels={
+                "without-elr": "3.7 to 4.0, or upgraded",
+                "elr": "ELR",
+                "solution-1": "KIP-501, Solution 1",
+                "solution-2": "KIP-501, Solution 2",
+                "lag-60s": "lag limit 60 s",
+            },
+            panel=200,
+            of=("slow-then-dead",),
         ),
     )
 }

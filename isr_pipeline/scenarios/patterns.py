@@ -562,6 +562,26 @@ def stall_then_death(draw: Draw) -> Faults:
     return [stall, dies(draw, broker, at)]
 
 
+@_pattern(
+    "duration_ms",
+    "after",
+    "death",
+    "slow_disk.write_factor",
+    "crash.restart_after_ms",
+    kinds=("slow_disk", "crash", "log_dir_failure"),
+    needs=(_WRITES,),
+)
+def slow_disk_then_death(draw: Draw) -> Faults:
+    """A disk writes too slowly for its load, and then it or its broker dies (KIP-501)."""
+    broker, start = draw.broker(), draw.start()
+    window = draw.lasting(start, draw.number("slow_disk_then_death.duration_ms"))
+    factor = draw.number("slow_disk.write_factor")
+    slow = {"kind": "slow_disk", "broker": broker, **window, "write_factor": factor}
+    at = start + int(window["duration_ms"] * draw.number("slow_disk_then_death.after"))
+    dies = _dead_disk if draw.number("slow_disk_then_death.death") == "disk" else _crash
+    return [slow, dies(draw, broker, at)]
+
+
 @_pattern("duration_ms", "after", "crash.restart_after_ms", kinds=("link", "crash"))
 def isolated_leader(draw: Draw) -> Faults:
     """A leader loses its followers, though not the controller, and is then killed."""
@@ -756,6 +776,8 @@ PARAMETERS: dict[str, Check] = {
     "stall_then_death.after": _PART,
     "stall_then_death.scope": _SCOPE,
     "stall_then_death.death": one_of("crash", "disk"),
+    "slow_disk_then_death.after": _PART,
+    "slow_disk_then_death.death": one_of("crash", "disk"),
     "isolated_leader.after": _PART,
     "rolling_restart_over_shrunk_isr.slow_ms": MS,
     "rack_outage.power": _TRUTH,
