@@ -117,17 +117,16 @@ class TestPage:
         """Medians with the least and the largest; the newest line of a switch."""
         (row,) = (
             one
-            for one in ablations.block([{**LINE, "panel": [9.0]}, LINE]).splitlines()
+            for one in ablations.page([{**LINE, "panel": [9.0]}, LINE]).splitlines()
             if one.startswith("| forced inlining")
         )
         assert row.endswith("| 1.25 (1.00–1.50) | 2.00 (2.00–2.00) | 0.75 |")
 
     def test_a_dash_where_it_plays_no_part(self) -> None:
         """Small worlds are not fetched ahead, and no other kernel is compiled."""
-        text = ablations.block([{**LINE, "name": "prefetch", "panel": [], "compile_s": None}])
+        text = ablations.page([{**LINE, "name": "prefetch", "panel": [], "compile_s": None}])
         assert "| prefetch of large worlds | – | 2.00 (2.00–2.00) | – |" in text
 
     def test_has_the_recorded_figures(self) -> None:
         """The table is what the recorded lines give."""
-        page = ablations.PAGE.read_text()
-        assert ablations.filled(page, record.read(ablations.RESULTS)) == page
+        assert ablations.page(record.read(ablations.RESULTS)) == ablations.PAGE.read_text()

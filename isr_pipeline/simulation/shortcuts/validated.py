@@ -1,4 +1,8 @@
-"""Validated fetches: no entry of theirs can fail a check, so none is checked again."""
+"""Validated fetches: no entry of theirs can fail a check, so none is checked again.
+
+Only a rare event (`World.rare_events`) or an error of the thread itself can change that.
+Invariant 24 of the debug build and tests/simulation/visit_both_ways.py compare.
+"""
 
 from __future__ import annotations
 

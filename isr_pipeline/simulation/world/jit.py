@@ -7,8 +7,8 @@ once, which gives the same machine code in half the time. Only an `entry` can be
 calling a `compiled` one raises TypeError there (with NUMBA_DISABLE_JIT=1 all are ordinary Python).
 
 The hooks are internals of the pinned numba release. Where one is missing, everything is compiled in
-numba's ordinary way: the results are the same (`tests/simulation/test_jit.py`), and the table of
-ablations in docs/project/defence-of-design.md says how much slower it is.
+numba's ordinary way: the results are the same (`tests/simulation/test_jit.py`), and
+benchmarks/results/ablations.md says how much slower it is.
 
 LLVM decides about inlining by size alone. `hot` forces it, for functions on the path of every
 request. `cold` forbids it, for code that seldom runs and would otherwise increase register pressure
