@@ -90,7 +90,7 @@ QUESTIONS: dict[str, Question] = {
                 "fetchers-4": "num.replica.fetchers 4",
                 "lag-60s": "lag limit 60 s",
             },
-            panel=200,
+            panel=100,
             of=("return",),
         ),
         Question(
@@ -102,7 +102,7 @@ QUESTIONS: dict[str, Question] = {
                 "own-listener": "a listener of the followers' own",
                 "lag-60s": "lag limit 60 s",
             },
-            panel=200,
+            panel=100,
             of=("replay",),
         ),
         Question(
@@ -114,7 +114,7 @@ QUESTIONS: dict[str, Question] = {
                 "lag-30s": "30 s (default)",
                 "lag-60s": "60 s",
             },
-            panel=200,
+            panel=100,
             of=("slow-disk",),
         ),
         Question(
@@ -127,7 +127,7 @@ QUESTIONS: dict[str, Question] = {
                 "solution-2": "KIP-501, Solution 2",
                 "lag-60s": "lag limit 60 s",
             },
-            panel=200,
+            panel=100,
             of=("slow-then-dead",),
         ),
     )
