@@ -42,25 +42,37 @@ _BYTES = {
 }
 _TIMES = {"us": 1, "ms": 1000}
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-z]+)")
-_ALLOWED = f"NAME=VALUE of {', '.join(FIELDS)}, such as disk-write=125MB,disk-seek=1ms,nic=10Gbit"
+_EXAMPLE = "disk-write=125MB,disk-seek=1ms,nic=10Gbit"
 
 
-def hardware_of(options: Sequence[str]) -> dict[str, int]:
+def hardware_of(
+    given: Sequence[str],
+    option: str = OPTION,
+    names: Mapping[str, str] = FIELDS,
+    example: str = _EXAMPLE,
+) -> dict[str, int]:
     """Read ``--hardware disk-write=125MB,cache=24GB``: what every broker's machine has.
+
+    Args:
+        given: values of the option.
+        option: named in errors.
+        names: a part of a value -> a field of `Hardware`.
+        example: of a value.
 
     Raises:
         InputError: another name, a name twice, or a value that is no such amount.
     """
     found: dict[str, int] = {}
-    for part in (part.strip() for option in options for part in option.split(",")):
+    for part in (part.strip() for one in given for part in one.split(",")):
         name, _, value = part.partition("=")
-        field = FIELDS.get(name)
-        units = _TIMES if name == "disk-seek" else _BYTES
+        field = names.get(name)
+        units = _TIMES if field == "disk_seek_us" else _BYTES
         amount = _AMOUNT.fullmatch(value.removesuffix("/s"))
         if field is None or amount is None or amount[2] not in units or field in found:
-            raise InputError(OPTION, "", f"{shown(part)}{' again' * (field in found)}", _ALLOWED)
+            allowed = f"NAME=VALUE of {', '.join(names)}, such as {example}"
+            raise InputError(option, "", f"{shown(part)}{' again' * (field in found)}", allowed)
         found[field] = round(float(amount[1]) * units[amount[2]])
-    return validated(Hardware, found, OPTION).known
+    return validated(Hardware, found, option).known
 
 
 def with_hardware(

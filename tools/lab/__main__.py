@@ -15,6 +15,7 @@ from isr_pipeline.night.preconditions import check_home
 from isr_pipeline.night.stack import stop_on_signals
 from isr_pipeline.night.surroundings import enter
 from tools.lab import brokers, jars
+from tools.lab.disk import OPTION, read_disk
 from tools.lab.listing import listing
 from tools.lab.release import Release
 from tools.lab.settings import Plan, read_settings
@@ -68,6 +69,14 @@ def up(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A setting of every node."),
     ] = None,
+    disk: Annotated[
+        list[str] | None,
+        typer.Option(
+            OPTION,
+            metavar="NAME=VALUE,…",
+            help="Speed of every broker's disk, as write=2MB,read=20MB; needs a C compiler.",
+        ),
+    ] = None,
     port: Annotated[
         int, typer.Option("--port", help="Of the first broker; the next ones follow. 0: any.")
     ] = 0,
@@ -75,7 +84,12 @@ def up(
 ) -> None:
     """Start a cluster of real brokers on the loopback; wait until every one answers."""
     home = _home()
-    plan = Plan(({},) * max(count, 0), read_settings(settings or []), port=port)
+    plan = Plan(
+        ({},) * max(count, 0),
+        read_settings(settings or []),
+        port=port,
+        disk=read_disk(disk) if disk else None,
+    )
     stop_on_signals()
     cluster = brokers.up(home, Release.parse(release), plan, say=_note)
     if as_json:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TextIO
 from isr_pipeline.base.errors import InputError, Refused, shortened
 from isr_pipeline.base.files.whole import write_whole
 from isr_pipeline.clusters.connection import describe_cluster
-from tools.lab import nodes
+from tools.lab import disk, nodes
 from tools.lab.release import Release
 from tools.lab.settings import (
     BROKERS_MAX,
@@ -152,8 +152,8 @@ def up(
 
     Raises:
         InputError: a number of brokers that is not allowed.
-        Refused: already up, not fetched, no Java, a port in use, brokers that do not answer, or
-            another lab command that does not end.
+        Refused: already up, not fetched, no Java, no compiler for its disk, a port in use, brokers
+            that do not answer, or another lab command that does not end.
     """
     plan = plan or Plan()
     if not 1 <= len(plan.brokers) <= BROKERS_MAX:
@@ -309,13 +309,18 @@ def _ports(plan: Plan) -> Ports:
 
 
 def _prepare(cluster: Cluster, plan: Plan, release: Release, ports: Ports) -> None:
-    """Write the settings of every node."""
+    """Write the settings of every node, and what its disk is made of."""
+    if plan.disk:
+        cluster.folder.mkdir(parents=True)
+        disk.build(cluster.folder)
     for number, node in enumerate(cluster.nodes):
         folder = cluster.folder / node.name
         folder.mkdir(parents=True)
         write_logging(folder, release)
         if number:
             values = broker_properties(plan, release, number, ports, folder)
+            if plan.disk:
+                disk.put_under(folder, plan.disk)
         elif release.zookeeper:
             values = zookeeper_properties(ports, folder)
         else:

@@ -19,6 +19,7 @@ import psutil
 
 from isr_pipeline.base.files.whole import write_whole
 from isr_pipeline.night.surroundings import own
+from tools.lab import disk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -66,7 +67,7 @@ def start(folder: Path, command: Sequence[str]) -> subprocess.Popen[bytes]:
         program = subprocess.Popen(
             command,
             cwd=folder,
-            env=own(os.environ),
+            env=own(os.environ) | disk.environment(folder),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

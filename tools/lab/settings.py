@@ -12,6 +12,7 @@ from isr_pipeline.base.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from isr_pipeline.scenarios.hardware import Hardware
     from tools.lab.release import Release
 
 LOOPBACK = "127.0.0.1"
@@ -51,6 +52,7 @@ class Plan:
         log_dirs: folders of each broker for its data.
         client_protocol: how clients speak with the listener that is meant for them.
         port: client port of broker 1, the next ones those of the next; 0 for any free ones.
+        disk: under each broker's first log dir, if it has another speed than this machine's.
     """
 
     brokers: tuple[Mapping[str, str], ...] = ({}, {}, {})
@@ -58,6 +60,7 @@ class Plan:
     log_dirs: int = 1
     client_protocol: str = "PLAINTEXT"
     port: int = 0
+    disk: Hardware | None = None
 
 
 @dataclass(frozen=True, slots=True)
