@@ -105,7 +105,7 @@ pictures: setup  ## docs/img/night.png and w3b.png and the night that the docs p
 soak-nights: setup  ## NIGHTS= (30) nights through make ui with restarts and kills: is each there once, do memory and stores stay (half an hour)
 	@$(RUN) $(BIN)/python tools/soak_nights.py --nights "$(NIGHTS)" $(SOAK_ARGS)
 
-answers: setup  ## a night of operators, proposals and history each; docs/project/experiments say what they answered (a quarter of an hour)
+answers: setup  ## a night of operators, proposals and history each; `python -m tools.answers --show NAME` prints what it answered (a quarter of an hour)
 	@$(RUN) $(BIN)/python -m tools.answers
 
 reference: setup  ## write the tables of docs/*-file.md, keys.md, checks.md, command-line.md and config/schemas from the models

@@ -2,6 +2,8 @@
 
 ``--keep FILE`` writes every pair's outcome. ``--since FILE`` says how many pairs differ from that
 file, and shows what a configuration's metrics were and are. So it is run before and after.
+results/moved.csv has what the rules of 2026-11-26 moved; published figures older than that day hold
+for the rules before it.
 """
 
 from __future__ import annotations

@@ -170,10 +170,6 @@ def block(noted: dict[str, Any]) -> str:
         f"{noted['brokers']} brokers with {whole.partitions} partitions. "
         f"Values under {REFERENCE}, as ratios to those of all topics:"
     )
-    between = (
-        f"What a lag limit changes, as ratios to {REFERENCE} "
-        "(in brackets the 95 % interval over scenarios):"
-    )
     lines = [
         title,
         "",
@@ -183,14 +179,21 @@ def block(noted: dict[str, Any]) -> str:
     for one in arms:
         cells = " | ".join(_over(one.values[m], whole.values[m]) for m in METRICS)
         lines.append(f"| {one.topics} | {one.partitions} | {one.pair_s:.2f} | {cells} |")
-    lines += ["", between, "", "| | " + " | ".join(one.topics for one in arms) + " |"]
-    lines.append("|---" * (1 + len(arms)) + "|")
-    for words, of_limit in whole.ratios.items():
-        for metric, name in METRICS.items():
-            if of_limit[metric][0] is not None:
-                cells = " | ".join(_words(*one.ratios[words][metric]) for one in arms)
-                lines.append(f"| {words}: {name} | {cells} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", _told(arms)])
+
+
+def _told(arms: list[Arm]) -> str:
+    """What the first lag limit changes in each arm, with the whole cluster's intervals."""
+    words, of_limit = next(iter(arms[0].ratios.items()))
+    told = []
+    for metric, name in METRICS.items():
+        if of_limit[metric][0] is not None:
+            others = (_words(one.ratios[words][metric][0]) for one in arms[1:])
+            told.append(f"{name} {', '.join([_words(*of_limit[metric]), *others])}")
+    return (
+        f"What {words} change, as ratios to {REFERENCE}, in the order of these rows (95 % interval "
+        f"over scenarios): {'; '.join(told)}. `topics.jsonl` has all intervals and limits."
+    )
 
 
 def _over(value: float, whole: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -237,11 +238,23 @@ class TestPlaces:
 class TestFigures:
     """Numbers that a file of ours knows."""
 
-    @pytest.mark.parametrize("experiment", answers.SHIPPED)
-    def test_an_experiments_page_is_its_newest_answer(self, experiment: str) -> None:
+    def test_the_experiments_page_says_when_each_was_asked(self) -> None:
         """It has what was kept last; if not: python -m tools.answers --write."""
-        page = answers.page(experiment)
-        assert page.read_text(encoding="utf-8") == answers.filled(experiment)
+        assert answers.PAGE.read_text(encoding="utf-8") == answers.filled()
+
+    def test_the_newest_answer_is_shown(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Every configuration that was asked has a row; an older answer is none."""
+        kept = [json.loads(line) for line in answers.KEPT.read_text().splitlines()]
+        line = [one for one in kept if one.get("experiment") == "operators"][-1]
+        monkeypatch.setattr(answers, "KEPT", tmp_path / "kept.jsonl")
+        for digest in ("older", load_experiment("operators").digest):
+            answers.KEPT.write_text(json.dumps({**line, "experiment_digest": digest}))
+            shown = answers.table("operators")
+            assert ("not since" in shown) == (digest == "older")
+        assert line["measured_at"][:10] in shown
+        assert "| `today` |" in shown
 
     def test_the_printed_night_is_the_kept_one(self) -> None:
         """Operations print the night that `make pictures` kept, as a terminal shows it today."""

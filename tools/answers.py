@@ -1,9 +1,9 @@
-"""Pages of the shipped experiments: what each asks, and what it last answered (`make answers`).
+"""What the shipped experiments last answered (`make answers`).
 
 A night of each, without Airflow, in the home of the shell. What it says is kept in
-benchmarks/results/answers.jsonl, a line for each night; docs/project/experiments/NAME.md shows the
-newest line, unless the experiment has changed since. `python -m tools.answers --write` writes the
-pages from what was kept, and runs nothing.
+benchmarks/results/answers.jsonl, a line for each night; docs/project/experiments.md says when each
+was asked. `python -m tools.answers --show NAME` prints the newest answer, unless the experiment has
+changed since, and `--write` writes the page from what was kept; both run nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from isr_pipeline.worlds.columns import MAIN
 
 SHIPPED = ("operators", "proposals", "history")
 KEPT = REPOSITORY / "benchmarks" / "results" / "answers.jsonl"
-PAGES = REPOSITORY / "docs" / "project" / "experiments"
+PAGE = REPOSITORY / "docs" / "project" / "experiments.md"
 BLOCK = re.compile(r"(?<=<!-- experiment:answer -->\n).*?(?=<!-- experiment:end -->)", re.DOTALL)
 COLUMNS = (ONE_REPLICA, LOST, *MAIN)
 READING = (
@@ -41,7 +41,7 @@ RATIOS_ALONE = (
     "It was asked before the figures of a year were kept, so it has ratios to the reference alone. "
     "Rows keep the experiment's order."
 )
-NOTHING = "\nThe experiment was not asked since it last changed: `make answers` asks it.\n\n"
+NOTHING = "not since it last changed"
 
 
 def keep(shown: dict[str, Any]) -> None:
@@ -71,27 +71,31 @@ def newest(experiment: str) -> dict[str, Any] | None:
     return next((one for one in reversed(lines) if one.get("experiment_digest") == digest), None)
 
 
-def block(experiment: str) -> str:
-    """What a page shows between its markers."""
-    line = newest(experiment)
+def block() -> str:
+    """What the page shows between its markers."""
+    asked = "; ".join(f"`{one}` {_asked(newest(one))}" for one in SHIPPED)
+    return f"Last asked: {asked}.\n"
+
+
+def _asked(line: dict[str, Any] | None) -> str:
     if line is None:
         return NOTHING
+    return f"on {line['measured_at'][:10]} with {line['scenarios']} scenarios, on {line['machine']}"
+
+
+def table(experiment: str) -> str:
+    """The newest answer of an experiment, every configuration beside its reference."""
+    line = newest(experiment)
+    if line is None:
+        return f"{experiment}: {NOTHING}; `make answers` asks it"
     head = " | ".join(quantities.label(one) for one in COLUMNS)
-    parts = (
-        (
-            f"Asked on {line['measured_at'][:10]} with {line['scenarios']} scenarios, on "
-            f"{line['machine']}."
-        ),
-        READING if "figures" in line else RATIOS_ALONE,
-        "\n".join(
-            [
-                f"| group | configuration | {head} |",
-                "|---|---|" + "---:|" * len(COLUMNS),
-                *_rows(experiment, line),
-            ]
-        ),
-    )
-    return "\n" + "\n\n".join(parts) + "\n\n"
+    rows = [
+        f"| group | configuration | {head} |",
+        "|---|---|" + "---:|" * len(COLUMNS),
+        *_rows(experiment, line),
+    ]
+    reading = READING if "figures" in line else RATIOS_ALONE
+    return "\n\n".join([f"Asked {_asked(line)}.", reading, "\n".join(rows)])
 
 
 def _rows(experiment: str, line: dict[str, Any]) -> list[str]:
@@ -133,21 +137,9 @@ def _cell(metric: str, value: float | None, beside: AgainstReference | None) -> 
     return "" if value is None else sentences.one_figure(metric, per, value)
 
 
-def page(experiment: str) -> Path:
-    """File of an experiment's page."""
-    return PAGES / f"{experiment}.md"
-
-
-def filled(experiment: str) -> str:
+def filled() -> str:
     """The page as it has to be."""
-    text = page(experiment).read_text(encoding="utf-8")
-    return BLOCK.sub(lambda _: block(experiment), text)
-
-
-def write() -> None:
-    """Write every page anew."""
-    for experiment in SHIPPED:
-        page(experiment).write_text(filled(experiment), encoding="utf-8")
+    return BLOCK.sub(lambda _: block(), PAGE.read_text(encoding="utf-8"))
 
 
 def ask(experiment: str, night: str) -> dict[str, Any]:
@@ -172,14 +164,18 @@ def ask(experiment: str, night: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Ask the experiments that are named, or write the pages alone."""
+    """Ask the experiments that are named, or tell what was kept."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("experiments", nargs="*", default=list(SHIPPED), metavar="NAME")
-    parser.add_argument("--write", action="store_true", help="run nothing, write the pages")
+    parser.add_argument("--write", action="store_true", help="run nothing, write the page")
+    parser.add_argument("--show", choices=SHIPPED, help="run nothing, print the newest answer")
     options = parser.parse_args()
+    if options.show:
+        sys.stdout.write(f"{table(options.show)}\n")
+        return
     for experiment in () if options.write else options.experiments:
         keep(ask(experiment, time.strftime("%Y-%m-%d", time.gmtime())))
-    write()
+    PAGE.write_text(filled(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -50,7 +50,6 @@ MEASURED = {
 
 NO_MEASUREMENT = {
     "docs/verdicts.md": "its shares are error levels, which somebody chose",
-    "docs/project/statistics.md": "likewise",
     "docs/project/decisions.md": "each decision has the figures of its day",
 }
 """Page -> why its figures may stand in its sentences."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 SIZE = scale.Size(60, 10_000)
 PAIRS = 100_000
-MACHINES = ((1, 2), (4, 16), (16, 16), (32, 64))
+MACHINES = ((4, 16), (32, 64))
 """(machines, cores of each)."""
 
 CRASH = {"kind": "crash", "broker": 1, "start_ms": 30_000, "restart_after_ms": 40_000}
@@ -151,8 +151,8 @@ def block(noted: dict[str, Any], usual: dict[str, Any]) -> str:
     room = (
         f"Memory is {noted['peak_mb']:.0f} MB for the worker of each core, and {java_mb:.0f} MB "
         f"for Java. The crash left {noted['events']} events of {event:.0f} bytes. Tables take at "
-        f"most {gigabytes:.1f} GB: the {EVENTS_PER_PAIR} events that a pair may keep, and "
-        f"{outcome:.0f} bytes of outcomes."
+        f"most {gigabytes:.1f} GB, with {EVENTS_PER_PAIR} events a pair and {outcome:.0f} bytes of "
+        "outcomes."
     )
     head = f"| a pair | core-seconds | core-hours of {PAIRS} | {' | '.join(heads)} |"
     return "\n".join([where, "", head, "|---" * (3 + len(heads)) + "|", *rows, "", room])

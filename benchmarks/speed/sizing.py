@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 PAGE = REPOSITORY / "docs" / "project" / "sizing.md"
 BEGIN, END = "<!-- figures:sizing -->", "<!-- figures:sizing:end -->"
-NIGHTS = ((40, 200), (40, 1_000), (100, 1_000), (100, 5_000))
-CORES = (2, 16, 64)
 
 
 def usable(lines: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -37,8 +35,10 @@ def block(line: dict[str, Any]) -> str:
     table = line["bytes_per_pair"]
     hours = line["broker_hours_per_core_s"]
     facts = [
-        ("pairs per busy core-second", f"{line['pairs_per_core_s']:.3g}"),
-        ("of that time, the kernel's share", f"{100 * share:.0f} %"),
+        (
+            "pairs per busy core-second (the kernel's share)",
+            f"{line['pairs_per_core_s']:.3g} ({100 * share:.0f} %)",
+        ),
         (
             "simulated broker-hours per core-second of the kernel",
             f"{hours['jumps']:.3g} ({hours['brute_force']:.3g} without jumps)",
@@ -46,19 +46,19 @@ def block(line: dict[str, Any]) -> str:
         ("two cores / one core", f"{two:.3g}"),
         ("largest Python worker over all slices", f"{line['worker_peak_rss_mb']:.0f} MB"),
         ("Spark's Java, driver and executor in one", f"{line['java_peak_rss_mb']:.0f} MB"),
-        ("shuffled by the simulation", f"{line['shuffle_bytes']} bytes"),
-        ("to the driver, a task", f"{line['result_bytes_per_task'] / 1e3:.1f} kB"),
-        ("outcomes on disk, a pair", f"{table['outcomes']:.0f} bytes"),
-        ("events on disk, a pair (mean)", f"{table['events']:.0f} bytes"),
+        (
+            "shuffled; to the driver, a task",
+            f"{line['shuffle_bytes']} bytes; {line['result_bytes_per_task'] / 1e3:.1f} kB",
+        ),
+        (
+            "outcomes, events on disk, a pair (mean)",
+            f"{table['outcomes']:.0f}, {table['events']:.0f} bytes",
+        ),
     ]
     commit = (line["commit"] or "unknown")[:7]
     where = (
         f"Measured {line['date'][:10]} at {commit} on {line['machine']} (load before: "
         f"{line['load_before']:g}), pairs of 120 s on the cluster `default`:"
-    )
-    reckoned = (
-        "Reckoned from it (pairs / pairs per core-second / cores; not measured, and only as good "
-        "as the growth above):"
     )
     parts = [
         where,
@@ -67,48 +67,19 @@ def block(line: dict[str, Any]) -> str:
         "|---|---|",
         *(f"| {name} | {value} |" for name, value in facts),
         "",
-        *_growth(line["scaling"]),
-        "",
-        reckoned,
-        "",
-        "| configurations x scenarios | pairs | core-hours | "
-        + " | ".join(f"on {cores} cores" for cores in CORES)
-        + " | outcomes | events |",
-        "|---" * (5 + len(CORES)) + "|",
-        *(_night(line, *sizes) for sizes in NIGHTS),
+        _growth(line["scaling"]),
     ]
     return "\n".join(parts)
 
 
-def _growth(scaling: dict[str, dict[str, dict[str, float]]]) -> list[str]:
-    rows = [
-        f"| {along} | {times} | {row['pairs']:.0f} | {row['core_seconds']:.1f} | "
-        f"{row['core_seconds'] / grown['1x']['core_seconds']:.2f} | {row['seconds']:.1f} | "
-        f"{row['peak_rss_mb']:.0f} MB |"
-        for along, grown in scaling.items()
-        for times, row in grown.items()
-    ]
-    return [
-        "| more | times | pairs | core-seconds | times as long | seconds on 2 cores | worker |",
-        "|---|---|---|---|---|---|---|",
-        *rows,
-    ]
-
-
-def _night(line: dict[str, Any], configurations: int, scenarios: int) -> str:
-    pairs = configurations * scenarios
-    seconds = pairs / line["pairs_per_core_s"]
-    cells = [
-        f"{configurations} x {scenarios}",
-        f"{pairs}",
-        f"{seconds / 3600:.2g}",
-        *(duration(seconds / cores) for cores in CORES),
-        *(
-            f"{pairs * line['bytes_per_pair'][name] / 1e6:.0f} MB"
-            for name in ("outcomes", "events")
-        ),
-    ]
-    return f"| {' | '.join(cells)} |"
+def _growth(scaling: dict[str, dict[str, dict[str, float]]]) -> str:
+    """How much longer a larger panel takes."""
+    told = []
+    for along, grown in scaling.items():
+        for times, row in list(grown.items())[1:]:
+            ratio = row["core_seconds"] / grown["1x"]["core_seconds"]
+            told.append(f"{times} {along} {ratio:.2f}x")
+    return f"Core-seconds grow: {', '.join(told)}."
 
 
 def duration(seconds: float) -> str:
