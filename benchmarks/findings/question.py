@@ -90,7 +90,7 @@ QUESTIONS: dict[str, Question] = {
                 "fetchers-4": "num.replica.fetchers 4",
                 "lag-60s": "lag limit 60 s",
             },
-            panel=100,
+            panel=40,
             of=("return",),
         ),
         Question(
