@@ -330,7 +330,7 @@ class TestCommand:
         ("more", "line"),
         [
             ({"cluster": "none"}, "compare: --cluster: none; allowed: cloud-volume, default, "),
-            ({"faults": "none"}, "compare: --faults: none; allowed: nightly, "),
+            ({"faults": "none"}, "compare: --faults: none; allowed: load, nightly, "),
             ({"scenarios": 2}, "compare: --budget: 2; allowed: at least "),
         ],
     )
