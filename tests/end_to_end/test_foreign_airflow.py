@@ -48,6 +48,10 @@ DOCTOR = "isr_doctor"
 RELEASE = "ISR_PIPELINE_FOREIGN_AIRFLOW"
 """Environment variable: a minor release of Airflow, such as 3.2."""
 
+rehearsed = pytest.mark.skipif(
+    RELEASE not in os.environ, reason="minutes more: `make airflow-test` alone has it"
+)
+
 NEWEST_OF = {"3.2": ("fastapi<0.136", "cadwyn<7", "pydantic<2.13")}
 """Release -> what it does not start with the newest of."""
 
@@ -427,12 +431,14 @@ class TestForeignAirflow:
         states = {one["task_id"]: one["state"] for one in tasks}
         assert states["clean_airflow"] == "skipped"
 
+    @rehearsed
     def test_doctor(self, foreign: Foreign) -> None:
         """Its task finds nothing wrong, and asked both workers."""
         foreign.trigger(DOCTOR, "asked", {})
         assert foreign.end(DOCTOR, "asked") == "success"
         assert "2 workers on" in foreign.log("asked", "examine", DOCTOR)
 
+    @rehearsed
     def test_a_night_elsewhere(self, foreign: Foreign) -> None:
         """All of it, though Airflow's own Python could not import a library that it needs."""
         foreign.lose_libraries(sys.executable)
@@ -442,6 +448,7 @@ class TestForeignAirflow:
         assert foreign.note(NIGHTLY, "elsewhere").startswith(f"**{ELSEWHERE} of {EXPERIMENT}: ")
         assert "time limit: 0:" in foreign.log("elsewhere", "simulate")
 
+    @rehearsed
     def test_an_acceptance_elsewhere(self, foreign: Foreign) -> None:
         """Its confirm panel is simulated by Airflow's task, between two parts of it."""
         conf = {"experiment": EXPERIMENT, "night": ELSEWHERE, "why": "again", "who": "Ada"}
@@ -450,6 +457,7 @@ class TestForeignAirflow:
         assert foreign.end(ACCEPT, "elsewhere") == "success"
         assert [one.name for one in foreign.applications()[before:]] == ["isr-confirm"]
 
+    @rehearsed
     def test_maintenance_elsewhere(self, foreign: Foreign) -> None:
         """What may go goes."""
         foreign.trigger(MAINTENANCE, "elsewhere", {"keep_nights": 1})
