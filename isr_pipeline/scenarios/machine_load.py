@@ -47,9 +47,7 @@ def disks_asked(scenario: Scenario, hourly_load: Sequence[float] = ()) -> Iterat
         hourly_load: what its rates are multiplied by in each hour of a day; empty: by nothing.
     """
     cluster, horizon_ms = scenario.cluster, scenario.horizon_ms
-    if hourly_load:
-        scenario = scenario.model_copy(update={"load_factor": max(hourly_load)})
-    hour = ", in the busiest hour" if hourly_load else ""
+    scenario, hour = _busiest(scenario, hourly_load)
     found = sorted(overloads(scenario), key=lambda one: one.writes / one.asked)
     for one in found[:TOLD_MAX]:
         part = f", for {one.lasts_ms / 1000:g} of {horizon_ms / 1000:g} s"
@@ -70,8 +68,7 @@ def first_to_saturate(scenario: Scenario, hourly_load: Sequence[float] = ()) -> 
         hourly_load: as for :func:`disks_asked`.
     """
     cluster = scenario.cluster
-    peak = max(hourly_load, default=1)
-    hour = ", in the busiest hour" if hourly_load else ""
+    scenario, hour = _busiest(scenario, hourly_load)
     asked_of = _carried(scenario)
     machines = {broker: cluster.hardware_of(broker) for broker in cluster.brokers}
     for verb, part, of, field in (
@@ -80,7 +77,7 @@ def first_to_saturate(scenario: Scenario, hourly_load: Sequence[float] = ()) -> 
         ("sends", "NIC", asked_of.sent, "nic_bytes_per_s"),
     ):
         known = [
-            (getattr(machines[at[0]], field) / (rate * peak), at, rate * peak)
+            (getattr(machines[at[0]], field) / rate, at, rate)
             for at, rate in of.items()
             if rate > 0 and getattr(machines[at[0]], field) is not None
         ]
@@ -94,6 +91,14 @@ def first_to_saturate(scenario: Scenario, hourly_load: Sequence[float] = ()) -> 
             f"broker {at[0]} {verb} {_mb(rate)} of {_mb(able)} MB/s{where}{hour}{without}: the "
             f"first {part} to saturate, at {float(f'{times:.3g}'):.12g} times this load"
         )
+
+
+def _busiest(scenario: Scenario, hourly_load: Sequence[float]) -> tuple[Scenario, str]:
+    """The scenario in the busiest hour, and the words for that; as it is if hours are alike."""
+    if not hourly_load:
+        return scenario, ""
+    busy = scenario.model_copy(update={"load_factor": max(hourly_load)})
+    return busy, ", in the busiest hour"
 
 
 @dataclass(frozen=True, slots=True)

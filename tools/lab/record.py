@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from isr_pipeline.base.home import Home
@@ -88,8 +89,8 @@ def _record_metadata(cluster: Cluster, java: Java, folder: Path) -> None:
         (folder / f"metadata-{file.suffix[1:]}.txt").write_text(text)
 
 
-def main() -> None:
-    """Record each release that is named."""
+def record_named(record: Callable[[Release], Path]) -> None:
+    """Record each release that the command line names."""
     for name in sys.argv[1:]:
         folder = record(Release.parse(name))
         size = sum(file.stat().st_size for file in folder.iterdir())
@@ -97,4 +98,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    record_named(record)

@@ -11,7 +11,6 @@ import gzip
 import json
 import re
 import shutil
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -22,16 +21,15 @@ from typing import Any
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from isr_pipeline.base.home import Home
 from tools.lab import nodes
 from tools.lab.brokers import Cluster, down, node_command, up
+from tools.lab.record import HOME, record_named
 from tools.lab.release import Release
 from tools.lab.settings import Plan
 from tools.lab.tools import Java, release_java, run_tool
 from tools.lab.topology import all_in_sync, client_of, wait_until
 
 FOLDER = Path(__file__).resolve().parents[2] / "tests" / "recordings" / "history"
-HOME = Home(Path("/tmp/kafka-lab"), "/tmp/kafka-lab/tables")  # noqa: S108 - in every recording
 SETTINGS = {
     "replica.lag.time.max.ms": "5000",
     "replica.high.watermark.checkpoint.interval.ms": "500",
@@ -159,13 +157,5 @@ def _pack(file: Path, content: bytes) -> None:
     file.write_bytes(gzip.compress(content, mtime=0))
 
 
-def main() -> None:
-    """Record each release that is named."""
-    for name in sys.argv[1:]:
-        folder = record(Release.parse(name))
-        size = sum(file.stat().st_size for file in folder.iterdir())
-        sys.stdout.write(f"{folder}: {size / 1000:.0f} kB\n")
-
-
 if __name__ == "__main__":
-    main()
+    record_named(record)
