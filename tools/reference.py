@@ -336,9 +336,9 @@ def defects() -> str:
 
 def believed_first() -> str:
     """Whom an import believes, and who goes before that order for what."""
-    rows = [(row.what, row.first or "nobody") for row in believed.TABLE]
     ranks = "\n".join(f"{i}. {name}" for i, name in enumerate(believed.RANKS.values(), 1))
-    return f"{ranks}\n\n{table(('of', 'who goes before'), rows)}"
+    first = "\n".join(f"* {row.what}: {row.first}" for row in believed.TABLE if row.first)
+    return f"{ranks}\n\nBefore that order goes, of\n\n{first}\n"
 
 
 def checks() -> str:
