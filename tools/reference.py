@@ -92,8 +92,8 @@ _WORDS = {bool: "boolean", int: "whole number", float: "number", str: "text", di
 
 
 def fields(models: Sequence[tuple[str, Model]]) -> str:
-    """One table for each model: name, type, unit, what is allowed, default, meaning."""
-    said = []
+    """One table for each model: name, what is allowed or of which type, default, meaning."""
+    said = [RANGES]
     for name, model in models:
         said.append(f"### {_heading(name)}\n")
         rows = []
@@ -106,11 +106,22 @@ def fields(models: Sequence[tuple[str, Model]]) -> str:
             allowed = allowed_of(model, written)
             allowed = "" if allowed in ("a mapping", "a list", "a text", "true, false") else allowed
             allowed = TOLD_ELSEWHERE.get(allowed, allowed)
-            rows.append(
-                (f"`{written}`", kind, unit_of(written), allowed, default, field.description)
-            )
-        said.append(table(("field", "type", "unit", "allowed", "default", "meaning"), rows))
+            if not allowed or ("](#" in kind and " or " not in kind):
+                allowed = kind
+            value = shortened(allowed, unit_of(written))
+            rows.append((f"`{written}`", value, default, field.description))
+        said.append(table(("field", "value", "default", "meaning"), rows))
     return "\n".join(said)
+
+
+RANGES = "Ranges `a..b` are of whole numbers, and times are below 2^50 microseconds.\n"
+
+
+def shortened(allowed: str, unit: str) -> str:
+    """What is allowed, without what `RANGES` says, and its unit where it does not name it."""
+    named = re.search(r"(milli|micro)seconds|bytes a second|\(#|records_per_s|^a list", allowed)
+    allowed = re.sub(r"^a whole number (?=\d)|,? ?\(below 2\^50(?: microseconds)?\)", "", allowed)
+    return allowed if named or not unit else f"{allowed} {unit}"
 
 
 def _heading(name: str) -> str:
@@ -161,10 +172,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     used = [i for i in range(len(head)) if any(row[i] for row in body)]
     lines = [
         [head[i] for i in used],
-        ["---"] * len(used),
         *([row[i] for i in used] for row in body),
     ]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    first, *others = [f"| {' | '.join(line)} |\n" for line in lines]
+    return "".join((first, f"|{'---|' * len(used)}\n", *others))
 
 
 # ---------------------------------------------------------------------------- other tables
@@ -184,8 +195,8 @@ def parameters() -> str:
     drawn: dict[tuple[str, str], list[str]] = {}
     for name, check in sorted(PARAMETERS.items()):
         drawn.setdefault((check.allowed, unit_of(name)), []).append(name)
-    rows = [(allowed, unit, _names(names)) for (allowed, unit), names in drawn.items()]
-    return table(("allowed", "unit", "parameters"), rows)
+    rows = [(shortened(allowed, unit), _names(names)) for (allowed, unit), names in drawn.items()]
+    return table(("allowed", "parameters"), rows)
 
 
 def _names(names: Sequence[str]) -> str:
@@ -199,8 +210,13 @@ def _names(names: Sequence[str]) -> str:
 def switches() -> str:
     """Every switch of a rule set: meaning, what is allowed, and what each release has."""
     meanings = _meanings(ReleaseRules.__doc__ or "") | _meanings(RuleSet.__doc__ or "")
-    rows = [(f"`{name}`", meanings[name], allowed_for(name), _history(name)) for name in CHANGEABLE]
-    return table(("switch", "meaning", "allowed", "in the releases"), rows)
+    rows = []
+    for name in CHANGEABLE:
+        allowed = allowed_for(name)
+        # A switch that is on or off is told by its history alone, which begins with `false`.
+        words, off = ("", "`false`; ") if allowed == "true, false" else (f" ({allowed})", "")
+        rows.append((f"`{name}`", meanings[name] + words, _history(name).removeprefix(off)))
+    return table(("switch", "meaning", "in the releases"), rows)
 
 
 def _meanings(docstring: str) -> dict[str, str]:
@@ -243,7 +259,7 @@ def _range(releases: Sequence[str], before_a_list: str = "") -> str:
 
 def keys() -> str:
     """What `isr-pipeline keys` lists."""
-    said = []
+    said = [RANGES]
     for group, heading in (
         ("kafka", "Kafka's keys"),
         ("cluster", "The cluster"),
@@ -263,10 +279,13 @@ def keys() -> str:
                 others.setdefault(shown(value), []).append(release)
             default += "".join(f"; `{v}` {_range(names, 'in ')}" for v, names in others.items())
             has = _range(one.rule_sets) or "a proposal"
-            read = _range(one.read_by) or "nothing"
-            has, read = "" if has == ALL else has, "" if read in (ALL, has) else read
-            rows.append((f"`{one.name}`", one.unit, one.allowed, default, has, read, one.meaning))
-        head = ("name", "unit", "allowed", "default", "releases", "read by", "meaning")
+            read = _range(one.read_by) or "not read"
+            said_of = ["" if has == ALL else has]
+            said_of += [] if read in (ALL, has) else [f"read {read}" if one.read_by else read]
+            releases = "; ".join(filter(None, said_of))
+            allowed = shortened(one.allowed, one.unit)
+            rows.append((f"`{one.name}`", allowed, default, releases, one.meaning))
+        head = ("name", "allowed", "default", "releases", "meaning")
         said.append(f"### {heading}\n\n{table(head, rows)}")
     return "\n".join(said)
 
@@ -290,8 +309,8 @@ def commands() -> str:
             inner = getattr(one, "commands", None) or {"": one}
             for part, command in inner.items():
                 words = " ".join(["isr-pipeline", name, part]).strip()
-                rows.append((f"`{words}`", str(command.help).partition("\n")[0]))
-        said.append(f"### {heading}\n\n{table(('command', 'does'), rows)}")
+                rows.append(f"* `{words}`: {str(command.help).splitlines()[0]}\n")
+        said.append(f"### {heading}\n\n{''.join(rows)}")
     return "\n".join(said)
 
 
@@ -342,16 +361,22 @@ def believed_first() -> str:
 
 
 def checks() -> str:
-    """Every reason, and by suite every expectation with its severity and its reason."""
+    """Every reason with its severity, and by suite every expectation with its reason."""
     reasons = [(f"`{name}`", one.severity, one.means) for name, one in REASONS.items()]
     said = [table(("why", "severity", "means"), reasons)]
     for suite in SUITES:
-        rows = [
-            (f"`{one['meta']['name']}`", one["severity"], one["meta"]["why"], one["description"])
-            for one in load_suite(suite)
-        ]
-        heading = f"### {_heading(suite)}"
-        said.append(f"{heading}\n\n{table(('check', 'severity', 'why', 'expects'), rows)}")
+        rows, never_null = [], []
+        for one in load_suite(suite):
+            name, why = one["meta"]["name"], one["meta"]["why"]
+            if one["severity"] != REASONS[why].severity:
+                raise SystemExit(f"{suite}.{name}: {one['severity']}, though {why} is not")
+            if one["description"] == f"{name.removesuffix('_null')} is never null.":
+                never_null.append(f"`{name}`")
+            else:
+                rows.append((f"`{name}`", why, one["description"]))
+        said.append(f"### {_heading(suite)}\n\n{table(('check', 'why', 'expects'), rows)}")
+        if never_null:
+            said.append(f"`incomplete` where a column is null: {', '.join(never_null)}.\n")
     return "\n".join(said)
 
 
