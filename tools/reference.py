@@ -213,10 +213,14 @@ def switches() -> str:
     rows = []
     for name in CHANGEABLE:
         allowed = allowed_for(name)
-        # A switch that is on or off is told by its history alone, which begins with `false`.
-        words, off = ("", "`false`; ") if allowed == "true, false" else (f" ({allowed})", "")
-        rows.append((f"`{name}`", meanings[name] + words, _history(name).removeprefix(off)))
-    return table(("switch", "meaning", "in the releases"), rows)
+        if allowed == "true, false":
+            on = [one for one in RELEASES if word_in(RULE_SETS[one], name) == "true"]
+            others = f"all but {_range([one for one in RELEASES if one not in on])}"
+            has = min(_range(on), others, key=lambda text: len(text.split()))
+            rows.append((f"`{name}`", meanings[name], has))
+        else:
+            rows.append((f"`{name}`", f"{meanings[name]} ({allowed})", _history(name)))
+    return table(("switch", "meaning", "releases"), rows)
 
 
 def _meanings(docstring: str) -> dict[str, str]:
