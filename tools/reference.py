@@ -101,7 +101,7 @@ def fields(models: Sequence[tuple[str, Model]]) -> str:
             written = field.alias or attribute
             if not field.description:
                 raise SystemExit(f"{model.__name__}.{attribute} has no description")
-            default = "required" if field.is_required() else _default(field.get_default())
+            default = "" if field.is_required() else _default(field.get_default())
             kind = kind_of(field.annotation)
             allowed = allowed_of(model, written)
             allowed = "" if allowed in ("a mapping", "a list", "a text", "true, false") else allowed
@@ -114,7 +114,10 @@ def fields(models: Sequence[tuple[str, Model]]) -> str:
     return "\n".join(said)
 
 
-RANGES = "Ranges `a..b` are of whole numbers, and times are below 2^50 microseconds.\n"
+RANGES = (
+    "Without a default a value is required. Ranges `a..b` are of whole numbers, "
+    "and times are below 2^50 microseconds.\n"
+)
 
 
 def shortened(allowed: str, unit: str) -> str:
@@ -275,9 +278,7 @@ def keys() -> str:
         for one in entries():
             if one.group != group:
                 continue
-            default = (
-                "required" if one.default is None and group == "cluster" else _default(one.default)
-            )
+            default = "" if one.default is None and group == "cluster" else _default(one.default)
             others: dict[str, list[str]] = {}
             for release, value in one.defaults.items():
                 others.setdefault(shown(value), []).append(release)
