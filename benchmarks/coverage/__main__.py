@@ -44,7 +44,7 @@ from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN
 
 RESULTS = REPOSITORY / "benchmarks" / "results" / "coverage.jsonl"
 PAGE = REPOSITORY / "docs" / "project" / "detection.md"
-MARKS = "<!-- figures:coverage:{} -->", "<!-- figures:coverage:{}:end -->"
+MARKS = "<!-- figures:coverage-{} -->", "<!-- figures:coverage-{}:end -->"
 
 PAIRS: dict[str, tuple[tuple[Arm, Arm], ...]] = {
     "operators": (
