@@ -100,7 +100,7 @@ conform: setup  ## compare the simulator with what real brokers did
 contest: setup  ## how many planted regressions are found, and by whom else (hours; CONTEST_ARGS=--quick is shorter, --record keeps it)
 	@$(RUN) $(BIN)/python -m benchmarks.detection $(CONTEST_ARGS)
 
-bench: setup  ## how fast, beside bounds and other ways; where a night's time goes (PARTS='kernel loops scale spark night'; BENCH_ARGS=--quick, or --record to keep it)
+bench: setup  ## how fast, beside bounds and other ways; where a night's time goes (PARTS='kernel scale spark night'; BENCH_ARGS=--quick, or --record to keep it)
 	@$(RUN) $(BIN)/python -m benchmarks.speed $(if $(PARTS),--parts '$(PARTS)') $(BENCH_ARGS)
 
 bench-plot: setup  ## the recorded speed over commits, a picture
