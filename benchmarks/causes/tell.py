@@ -68,10 +68,10 @@ def missed(told: Mapping[str, Any]) -> list[str]:
 
 def of_docs(told: Mapping[str, Any]) -> str:
     """The table of docs/project/detection.md."""
-    made = f"on {told['date'][:10]}, on {told['machine']}"
+    command = f"`python -m benchmarks.causes{_of(told)}`"
+    made = f"Made by {command} on {told['date'][:10]}, on {told['machine']}"
     lines = [
-        f"Made by `python -m benchmarks.causes{_of(told)}` {made}; "
-        f"`{RESULTS.name}` has every plant.",
+        f"{made}; `{RESULTS.name}` has every plant.",
         "",
         "| planted | plants | `blame` names it | `why`: first event | `why`: decided by it |",
         "|---|---:|---:|---:|---:|",
