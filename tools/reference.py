@@ -92,32 +92,38 @@ _WORDS = {bool: "boolean", int: "whole number", float: "number", str: "text", di
 
 
 def fields(models: Sequence[tuple[str, Model]]) -> str:
-    """One table for each model: name, what is allowed or of which type, default, meaning."""
+    """One list for each model: a field's name, what is allowed or of which type, its meaning."""
     said = [RANGES]
     for name, model in models:
         said.append(f"### {_heading(name)}\n")
-        rows = []
+        lines = []
         for attribute, field in model.model_fields.items():
             written = field.alias or attribute
             if not field.description:
                 raise SystemExit(f"{model.__name__}.{attribute} has no description")
-            default = "" if field.is_required() else _default(field.get_default())
+            default = "required" if field.is_required() else _default(field.get_default())
             kind = kind_of(field.annotation)
             allowed = allowed_of(model, written)
             allowed = "" if allowed in ("a mapping", "a list", "a text", "true, false") else allowed
             allowed = TOLD_ELSEWHERE.get(allowed, allowed)
             if not allowed or ("](#" in kind and " or " not in kind):
                 allowed = kind
-            value = shortened(allowed, unit_of(written))
-            rows.append((f"`{written}`", value, default, field.description))
-        said.append(table(("field", "value", "default", "meaning"), rows))
+            facts = (shortened(allowed, unit_of(written)), default)
+            lines.append(entry(written, facts, field.description))
+        said.append("".join(lines))
     return "\n".join(said)
 
 
-RANGES = (
-    "Without a default a value is required. Ranges `a..b` are of whole numbers, "
-    "and times are below 2^50 microseconds.\n"
-)
+def entry(name: str, facts: Iterable[str], meaning: str) -> str:
+    """An item of a list: a name, facts in parentheses, a meaning."""
+    known = "; ".join(filter(None, facts))
+    return f"* `{name}`{f' ({known})' if known else ''}: {meaning}\n"
+
+
+RANGES = """\
+What is not required and has no default may be absent. Ranges `a..b` are of whole numbers, and times
+are below 2^50 microseconds.
+"""
 
 
 def shortened(allowed: str, unit: str) -> str:
@@ -132,13 +138,9 @@ def _heading(name: str) -> str:
 
 
 def _default(value: Any) -> str:
-    if value is None:
-        return "absent"
-    if value in ((), {}, ""):
-        return "empty"
-    if isinstance(value, BaseModel):
-        return "its defaults"
-    return f"`{shown(value)}`"
+    if value in (None, (), {}, "") or isinstance(value, BaseModel):
+        return ""
+    return f"default `{shown(value)}`"
 
 
 def kind_of(annotation: Any) -> str:
@@ -186,11 +188,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def patterns() -> str:
     """Every pattern of a fault profile, and the parameters that it draws."""
-    rows = [
-        (f"`{name}`", one.meaning, ", ".join(f"`{p}`" for p in one.parameters))
+    return "".join(
+        entry(name, (", ".join(f"`{p}`" for p in one.parameters),), one.meaning)
         for name, one in PATTERNS.items()
-    ]
-    return table(("pattern", "what happens", "parameters"), rows)
+    )
 
 
 def parameters() -> str:
@@ -198,8 +199,10 @@ def parameters() -> str:
     drawn: dict[tuple[str, str], list[str]] = {}
     for name, check in sorted(PARAMETERS.items()):
         drawn.setdefault((check.allowed, unit_of(name)), []).append(name)
-    rows = [(shortened(allowed, unit), _names(names)) for (allowed, unit), names in drawn.items()]
-    return table(("allowed", "parameters"), rows)
+    return "".join(
+        f"* {_names(names)}: {shortened(allowed, unit)}\n"
+        for (allowed, unit), names in drawn.items()
+    )
 
 
 def _names(names: Sequence[str]) -> str:
@@ -213,17 +216,18 @@ def _names(names: Sequence[str]) -> str:
 def switches() -> str:
     """Every switch of a rule set: meaning, what is allowed, and what each release has."""
     meanings = _meanings(ReleaseRules.__doc__ or "") | _meanings(RuleSet.__doc__ or "")
-    rows = []
+    lines = []
     for name in CHANGEABLE:
         allowed = allowed_for(name)
         if allowed == "true, false":
             on = [one for one in RELEASES if word_in(RULE_SETS[one], name) == "true"]
             others = f"all but {_range([one for one in RELEASES if one not in on])}"
             has = min(_range(on), others, key=lambda text: len(text.split()))
-            rows.append((f"`{name}`", meanings[name], has))
+            facts = [has]
         else:
-            rows.append((f"`{name}`", f"{meanings[name]} ({allowed})", _history(name)))
-    return table(("switch", "meaning", "releases"), rows)
+            facts = [allowed, _history(name)]
+        lines.append(entry(name, facts, meanings[name]))
+    return "".join(lines)
 
 
 def _meanings(docstring: str) -> dict[str, str]:
@@ -274,24 +278,23 @@ def keys() -> str:
         ("service", "Service times"),
         ("produce", "A topic's load"),
     ):
-        rows = []
+        lines = []
         for one in entries():
             if one.group != group:
                 continue
-            default = "" if one.default is None and group == "cluster" else _default(one.default)
+            required = one.default is None and group == "cluster"
+            default = "required" if required else _default(one.default)
             others: dict[str, list[str]] = {}
             for release, value in one.defaults.items():
                 others.setdefault(shown(value), []).append(release)
-            default += "".join(f"; `{v}` {_range(names, 'in ')}" for v, names in others.items())
+            default += "".join(f", `{v}` {_range(names, 'in ')}" for v, names in others.items())
             has = _range(one.rule_sets) or "a proposal"
-            read = _range(one.read_by) or "not read"
-            said_of = ["" if has == ALL else has]
-            said_of += [] if read in (ALL, has) else [f"read {read}" if one.read_by else read]
-            releases = "; ".join(filter(None, said_of))
-            allowed = shortened(one.allowed, one.unit)
-            rows.append((f"`{one.name}`", allowed, default, releases, one.meaning))
-        head = ("name", "allowed", "default", "releases", "meaning")
-        said.append(f"### {heading}\n\n{table(head, rows)}")
+            read = _range(one.read_by)
+            read = f"read {read}" if read else "not read"
+            facts = [shortened(one.allowed, one.unit), default, "" if has == ALL else has]
+            facts += [] if read in (f"read {ALL}", f"read {has}") else [read]
+            lines.append(entry(one.name, facts, one.meaning))
+        said.append(f"### {heading}\n\n{''.join(lines)}")
     return "\n".join(said)
 
 
@@ -370,7 +373,7 @@ def checks() -> str:
     reasons = [(f"`{name}`", one.severity, one.means) for name, one in REASONS.items()]
     said = [table(("why", "severity", "means"), reasons)]
     for suite in SUITES:
-        rows, never_null = [], []
+        lines, never_null = [], []
         for one in load_suite(suite):
             name, why = one["meta"]["name"], one["meta"]["why"]
             if one["severity"] != REASONS[why].severity:
@@ -378,10 +381,10 @@ def checks() -> str:
             if one["description"] == f"{name.removesuffix('_null')} is never null.":
                 never_null.append(f"`{name}`")
             else:
-                rows.append((f"`{name}`", why, one["description"]))
-        said.append(f"### {_heading(suite)}\n\n{table(('check', 'why', 'expects'), rows)}")
+                lines.append(entry(name, (why,), one["description"]))
         if never_null:
-            said.append(f"`incomplete` where a column is null: {', '.join(never_null)}.\n")
+            lines.append(f"* {', '.join(never_null)} (incomplete): The column is never null.\n")
+        said.append(f"### {_heading(suite)}\n\n{''.join(lines)}")
     return "\n".join(said)
 
 
