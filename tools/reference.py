@@ -388,6 +388,12 @@ def checks() -> str:
     return "\n".join(said)
 
 
+def memory() -> str:
+    """Limits of the containers' memory, in a line."""
+    said = "; ".join(f"{service} {limit}" for service, limit in limits.of_containers())
+    return f"Limits of memory: {said}.\n"
+
+
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "architecture.md": {"floors": floors},
     "checks.md": {"checks": checks},
@@ -404,7 +410,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "trust.md": {"cases": cases.counted},
     "model.md": {"fixes": fixes, "defects": defects, "not-modelled": not_modelled_rows},
     "your-cluster.md": {"believed": believed_first},
-    "deploy.md": {"memory": lambda: table(("service", "memory"), limits.of_containers())},
+    "deploy.md": {"memory": memory},
     "project/conformance.md": {
         "measure": lambda: table(("what", "limit"), limits.of_agreement()),
         "cases": lambda: table(("case", "what", "why"), cases.apart()),
