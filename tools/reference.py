@@ -225,7 +225,9 @@ def switches() -> str:
             has = min(_range(on), others, key=lambda text: len(text.split()))
             facts = [has]
         else:
-            facts = [allowed, _history(name)]
+            history = _history(name)
+            is_whole = all(f"`{word}`" in history for word in allowed.split(", "))
+            facts = ["" if is_whole else allowed, history]
         lines.append(entry(name, facts, meanings[name]))
     return "".join(lines)
 
