@@ -21,10 +21,12 @@ from isr_pipeline import cli
 from isr_pipeline.base.files.models import allowed_of
 from isr_pipeline.base.files.words import shown
 from isr_pipeline.clusters import believed
+from isr_pipeline.conformance.sources import citations
 from isr_pipeline.experiment import file as experiment_file
 from isr_pipeline.experiment.keys import entries, unit_of
 from isr_pipeline.experiment.not_modelled import not_modelled
 from isr_pipeline.experiment.stages import Budget
+from isr_pipeline.kafka import releases
 from isr_pipeline.kafka.broker_config import BOUNDS
 from isr_pipeline.kafka.fixes import DEFECTS, FIXES, Fix
 from isr_pipeline.kafka.own_rules import CHANGEABLE, allowed_for, word_in
@@ -227,6 +229,19 @@ def _history(switch: str) -> str:
     return "; ".join(said) if switch != "key_defaults" else "its own"
 
 
+def rule_sets() -> str:
+    """Every rule set: the release it stands for, and the sources above it in the code."""
+    cited: dict[str, list[str]] = {}
+    for one in citations(("kafka",)):
+        cited.setdefault(one.rule, []).append(one.text)
+    names = {id(one): name for name, one in vars(releases).items() if isinstance(one, RuleSet)}
+    rows = [
+        (f"`{one.name}`", one.release, "; ".join(cited[names[id(one)]]))
+        for one in RULE_SETS.values()
+    ]
+    return table(("name", "stands for", "sources"), rows)
+
+
 ALL = "all"
 
 
@@ -376,7 +391,10 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "measure": lambda: table(("what", "limit"), limits.of_agreement()),
         "cases": lambda: table(("case", "what", "why"), cases.apart()),
     },
-    "project/model-rules.md": {"limits": lambda: table(("what", "at most"), limits.of_a_world())},
+    "project/model-rules.md": {
+        "rule-sets": rule_sets,
+        "limits": lambda: table(("what", "at most"), limits.of_a_world()),
+    },
 }
 """Page -> its parts, in any order."""
 
