@@ -328,9 +328,12 @@ def not_modelled_rows() -> str:
 
 
 def fixes() -> str:
-    """Every change of Kafka's that the rules know, with the release numbers that have it."""
-    rows = [(_since(one), _source(one.source), one.what) for one in FIXES]
-    return table(("from", "change", "what is so from then on"), rows)
+    """Every change of Kafka's that the rules know, by the release numbers that have it."""
+    rows: dict[str, list[str]] = {}
+    for one in FIXES:
+        what = f"{one.what[:-1]}, " if one.what.endswith(")") else f"{one.what} ("
+        rows.setdefault(_since(one), []).append(f"{what}{_source(one.source)})")
+    return table(("from", "what is so from then on"), [(k, "; ".join(v)) for k, v in rows.items()])
 
 
 def _since(one: Fix) -> str:
@@ -345,8 +348,8 @@ def _source(source: str) -> str:
 
 def defects() -> str:
     """What single releases do wrong that no rule has."""
-    rows = [(one.first, one.mended, one.source, one.what) for one in DEFECTS]
-    return table(("from", "mended in", "issue", "what goes wrong"), rows)
+    rows = [(f"{one.first}, {one.mended}", f"{one.what} ({one.source})") for one in DEFECTS]
+    return table(("from, mended in", "what goes wrong"), rows)
 
 
 def believed_first() -> str:
