@@ -311,14 +311,16 @@ def commands() -> str:
 
 
 def floors() -> str:
-    """Every folder with its floor, the highest first."""
+    """Every floor with its folders, the highest first."""
     rows = []
     for number, floor in reversed(list(enumerate(FLOORS, 1))):
+        said = []
         for folder in floor:
             inside = "" if folder.name in BESIDE_THE_PACKAGE else "isr_pipeline/"
             file = ".py" if folder.name == "cli" else "/"
-            rows.append((str(number), f"`{inside}{folder.name}{file}`", folder.holds))
-    return table(("floor", "folder", "what is in it"), rows)
+            said.append(f"`{inside}{folder.name}{file}`: {folder.holds}")
+        rows.append((str(number), "; ".join(said)))
+    return table(("floor", "folders"), rows)
 
 
 def not_modelled_rows() -> str:
