@@ -128,7 +128,7 @@ FIXES: tuple[Fix, ...] = (
     Fix(
         "KIP-101",
         ("0.11",),
-        "a new follower truncates to its epoch's end",
+        "a new follower truncates to where its leader's epoch ends",
         {"truncate_to_hw": False},
     ),
     Fix("KIP-112", ("1.0",), "a failed log dir ends no broker", {"io_error_halts": False}),
@@ -291,7 +291,8 @@ FIXES: tuple[Fix, ...] = (
     Fix(
         "KAFKA-15021",
         ("3.6",),
-        "a KRaft shrink begins no epoch; the high watermark waits for nobody who may not join",
+        "a KRaft shrink begins no leader epoch; the high watermark waits for nobody who may not "
+        "join",
         {"kraft_shrink_bumps": False, "hw_ignores_ineligible": True},
     ),
     Fix(
