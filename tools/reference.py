@@ -21,10 +21,12 @@ from isr_pipeline import cli
 from isr_pipeline.base.files.models import allowed_of
 from isr_pipeline.base.files.words import shown
 from isr_pipeline.clusters import believed
+from isr_pipeline.conformance.sources import citations
 from isr_pipeline.experiment import file as experiment_file
 from isr_pipeline.experiment.keys import entries, unit_of
 from isr_pipeline.experiment.not_modelled import not_modelled
 from isr_pipeline.experiment.stages import Budget
+from isr_pipeline.kafka import releases
 from isr_pipeline.kafka.broker_config import BOUNDS
 from isr_pipeline.kafka.fixes import DEFECTS, FIXES, Fix
 from isr_pipeline.kafka.own_rules import CHANGEABLE, allowed_for, word_in
@@ -256,6 +258,19 @@ def _history(switch: str) -> str:
     return "; ".join(said) if switch != "key_defaults" else "its own"
 
 
+def rule_sets() -> str:
+    """Every rule set: the release it stands for, and the sources above it in the code."""
+    cited: dict[str, list[str]] = {}
+    for one in citations(("kafka",)):
+        cited.setdefault(one.rule, []).append(one.text)
+    names = {id(one): name for name, one in vars(releases).items() if isinstance(one, RuleSet)}
+    rows = [
+        (f"`{one.name}`", one.release, "; ".join(cited[names[id(one)]]))
+        for one in RULE_SETS.values()
+    ]
+    return table(("name", "stands for", "sources"), rows)
+
+
 ALL = "all"
 
 
@@ -325,14 +340,16 @@ def commands() -> str:
 
 
 def floors() -> str:
-    """Every folder with its floor, the highest first."""
+    """Every floor with its folders, the highest first."""
     rows = []
     for number, floor in reversed(list(enumerate(FLOORS, 1))):
+        said = []
         for folder in floor:
             inside = "" if folder.name in BESIDE_THE_PACKAGE else "isr_pipeline/"
             file = ".py" if folder.name == "cli" else "/"
-            rows.append((str(number), f"`{inside}{folder.name}{file}`", folder.holds))
-    return table(("floor", "folder", "what is in it"), rows)
+            said.append(f"`{inside}{folder.name}{file}`: {folder.holds}")
+        rows.append((str(number), "; ".join(said)))
+    return table(("floor", "folders"), rows)
 
 
 def not_modelled_rows() -> str:
@@ -342,9 +359,12 @@ def not_modelled_rows() -> str:
 
 
 def fixes() -> str:
-    """Every change of Kafka's that the rules know, with the release numbers that have it."""
-    rows = [(_since(one), _source(one.source), one.what) for one in FIXES]
-    return table(("from", "change", "what is so from then on"), rows)
+    """Every change of Kafka's that the rules know, by the release numbers that have it."""
+    rows: dict[str, list[str]] = {}
+    for one in FIXES:
+        what = f"{one.what[:-1]}, " if one.what.endswith(")") else f"{one.what} ("
+        rows.setdefault(_since(one), []).append(f"{what}{_source(one.source)})")
+    return table(("from", "what is so from then on"), [(k, "; ".join(v)) for k, v in rows.items()])
 
 
 def _since(one: Fix) -> str:
@@ -359,8 +379,8 @@ def _source(source: str) -> str:
 
 def defects() -> str:
     """What single releases do wrong that no rule has."""
-    rows = [(one.first, one.mended, one.source, one.what) for one in DEFECTS]
-    return table(("from", "mended in", "issue", "what goes wrong"), rows)
+    rows = [(f"{one.first}, {one.mended}", f"{one.what} ({one.source})") for one in DEFECTS]
+    return table(("from, mended in", "what goes wrong"), rows)
 
 
 def believed_first() -> str:
@@ -417,7 +437,10 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "measure": lambda: table(("what", "limit"), limits.of_agreement()),
         "cases": lambda: table(("case", "what", "why"), cases.apart()),
     },
-    "project/model-rules.md": {"limits": lambda: table(("what", "at most"), limits.of_a_world())},
+    "project/model-rules.md": {
+        "rule-sets": rule_sets,
+        "limits": lambda: table(("what", "at most"), limits.of_a_world()),
+    },
 }
 """Page -> its parts, in any order."""
 
