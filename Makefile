@@ -103,7 +103,7 @@ pictures: setup  ## docs/img/night.png and w3b.png and the night that the docs p
 	@$(RUN) $(BIN)/python -m tools.pictures
 
 soak-nights: setup  ## NIGHTS= (30) nights through make ui with restarts and kills: is each there once, do memory and stores stay (half an hour)
-	@$(RUN) $(BIN)/python tools/soak_nights.py --nights "$(NIGHTS)" $(SOAK_ARGS)
+	@$(RUN) $(BIN)/python -m tools.soak_nights --nights "$(NIGHTS)" $(SOAK_ARGS)
 
 answers: setup  ## a night of operators, proposals and history each; `python -m tools.answers --show NAME` prints what it answered (a quarter of an hour)
 	@$(RUN) $(BIN)/python -m tools.answers
@@ -133,7 +133,7 @@ env:  ## write .env with random secrets for docker-compose.yaml
 	@"$(PYTHON)" -E -X utf8 tools/make_env.py
 
 compose-test: setup  ## rehearse docker-compose.yaml: nights, killed workers, down and up (docker or podman; COMPOSE_TEST_ARGS='--no-build --keep')
-	@$(RUN) $(BIN)/python tools/compose_test.py $(COMPOSE_TEST_ARGS)
+	@$(RUN) $(BIN)/python -m tools.compose_test $(COMPOSE_TEST_ARGS)
 
 clean:  ## remove the environment and all state (asks nothing)
 	rm -rf .venv .tools .state
