@@ -30,7 +30,7 @@ SOAK_ARGS ?=
 FINDING ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup finding nightly ui test tests compiled test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env airflow-test compose-test soak-nights store-test cluster-test pictures answers release image clean
+.PHONY: help setup finding nightly ui test tests compiled test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env airflow-test compose-test soak-nights store-test cluster-test tutorials pictures answers release image clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -122,6 +122,9 @@ store-test: setup  ## nights in an object store that fails, forgets or refuses, 
 
 cluster-test: setup  ## a Spark cluster that loses a worker; each service of docker-compose.yaml, without containers (a quarter of an hour)
 	@$(RUN) $(BIN)/pytest -m rehearsal tests/end_to_end/test_cluster.py tests/end_to_end/test_services.py
+
+tutorials: setup  ## docs/tutorials, typed in a fresh clone each: what was committed ends and prints as the pages say (a quarter of an hour)
+	@unset MAKEFLAGS; $(RUN) $(BIN)/pytest -m rehearsal --durations 0 --durations-min 5 tests/end_to_end/test_tutorials.py
 
 release: setup  ## dist/: wheel, documentation, constraints, SBOM (CycloneDX) and SHA256SUMS
 	@$(RUN) $(BIN)/python tools/release.py
