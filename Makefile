@@ -5,6 +5,7 @@ SHELL := /bin/bash
 ifndef PYTHON
 PYTHON := $(or $(shell for one in python3 python3.14 python3.13 python3.12 python3.11 python; do command -v $$one && break; done),python3)
 endif
+NO_PYTHON := make setup: $(PYTHON) is missing; install Python 3.11 to 3.14, or name one: make setup PYTHON=/path/to/python3.13
 BIN := .venv/bin
 # Every program below starts in an environment of this project's own making.
 RUN := $(BIN)/python -I -X utf8 isr_pipeline/night/surroundings.py
@@ -30,17 +31,23 @@ SOAK_ARGS ?=
 FINDING ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup finding nightly ui test tests compiled test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env airflow-test compose-test soak-nights store-test cluster-test tutorials pictures answers release image clean
+.PHONY: help setup quick-setup finding nightly ui test tests compiled test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env airflow-test compose-test soak-nights store-test cluster-test tutorials pictures answers release image clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  variables: NIGHT=2026-11-19 EXPERIMENT=smoke SPARK_MASTER='local[2]' PYTHON=python3.13"
 
 setup:  ## install everything into this checkout (.venv, .tools, .state)
-	@command -v "$(PYTHON)" >/dev/null || { echo "make setup: $(PYTHON) is missing; install Python 3.11 to 3.14, or name one: make setup PYTHON=/path/to/python3.13" >&2; exit 1; }
+	@command -v "$(PYTHON)" >/dev/null || { echo "$(NO_PYTHON)" >&2; exit 1; }
 	@"$(PYTHON)" -E -X utf8 tools/setup.py
 
-finding: setup  ## what the lag limit gains and costs, simulated here in minutes (FINDING=stuck-read for the other)
+# What is imported is compiled on the way, and kept.
+finding: export PYTHONDONTWRITEBYTECODE :=
+quick-setup:
+	@command -v "$(PYTHON)" >/dev/null || { echo "$(NO_PYTHON)" >&2; exit 1; }
+	@"$(PYTHON)" -E -X utf8 tools/setup.py --without-bytecode
+
+finding: quick-setup  ## what the lag limit gains and costs, simulated here in minutes (FINDING=stuck-read for the other)
 	@$(RUN) $(BIN)/python -m benchmarks.findings $(FINDING)
 
 nightly: setup  ## run an experiment's DAG once: NIGHT=, EXPERIMENT= (operators, load, proposals, history, demo-cluster, smoke), SCENARIOS=, PANEL_SIZE=, REPLACE=1, SPARK_MASTER=
@@ -93,7 +100,7 @@ conform: setup  ## compare the simulator with what real brokers did
 contest: setup  ## how many planted regressions are found, and by whom else (hours; CONTEST_ARGS=--quick is shorter, --record keeps it)
 	@$(RUN) $(BIN)/python -m benchmarks.detection $(CONTEST_ARGS)
 
-bench: setup  ## how fast, beside bounds and other ways; where a night's time goes (PARTS='kernel loops scale spark night'; BENCH_ARGS=--quick, or --record to keep it)
+bench: setup  ## how fast, beside bounds and other ways; where a night's time goes (PARTS='kernel scale spark night'; BENCH_ARGS=--quick, or --record to keep it)
 	@$(RUN) $(BIN)/python -m benchmarks.speed $(if $(PARTS),--parts '$(PARTS)') $(BENCH_ARGS)
 
 bench-plot: setup  ## the recorded speed over commits, a picture

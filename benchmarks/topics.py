@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.topics`` simulates one panel of faults on 20 brokers with 2 000 partitions
 under three lag limits: with all topics, and with fewer. What comes out is noted in
-``results/topics.jsonl`` and filled into docs/project/sizing.md; ``--fill`` only fills in what was
+``results/topics.jsonl`` and filled into ``results/topics.md``; ``--fill`` only fills in what was
 noted last. Other options make the cluster or the panel smaller.
 """
 
@@ -24,7 +24,6 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.speed import sizing
 from isr_pipeline.base.compiling import use_kernel_cache
 from isr_pipeline.base.home import REPOSITORY, SHIPPED
 from isr_pipeline.base.version import commit
@@ -43,6 +42,7 @@ METRICS = {
     "commit_latency_p99_ms": "commit p99",
 }
 RESULTS = REPOSITORY / "benchmarks" / "results" / "topics.jsonl"
+PAGE = RESULTS.with_suffix(".md")
 BEGIN, END = "<!-- figures:topics -->", "<!-- figures:topics:end -->"
 _COLUMNS = ("reference_value", "ratio", "ratio_low", "ratio_high")
 
@@ -161,7 +161,7 @@ def arm_of(rows: pd.DataFrame, topics: str, partitions: int, core_s: float) -> A
 
 
 def block(noted: dict[str, Any]) -> str:
-    """The tables of docs/project/sizing.md."""
+    """The tables of the page."""
     arms = [Arm(**one) for one in noted["arms"]]
     whole = arms[0]
     title = (
@@ -210,12 +210,12 @@ def _words(ratio: float | None, *ends: float | None) -> str:
 
 
 def fill() -> None:
-    """Write the newest figures into docs/project/sizing.md."""
+    """Write the newest figures into the page."""
     noted = json.loads(RESULTS.read_text().splitlines()[-1])
-    page = sizing.PAGE.read_text()
+    page = PAGE.read_text()
     before, rest = page.split(BEGIN)
     _, after = rest.split(END)
-    sizing.PAGE.write_text(f"{before}{BEGIN}\n{block(noted)}\n{END}{after}")
+    PAGE.write_text(f"{before}{BEGIN}\n{block(noted)}\n{END}{after}")
 
 
 def main() -> None:

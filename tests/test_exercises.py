@@ -21,9 +21,13 @@ MEMORY, VALUE, CONTROLLER = (
     "A value of a switch",
     "A rule of the controller",
 )
+DATA = "tests/data/exercises"
 PAIRS = {
-    MEMORY: ("two-pauses.yaml", "cluster.release=two (4.1+ with shrink_needs_two_misses=true)"),
-    VALUE: ("slow-second.yaml", "rules.election=longest_log"),
+    MEMORY: (
+        f"{DATA}/two-pauses.yaml",
+        "cluster.release=two (4.1+ with shrink_needs_two_misses=true)",
+    ),
+    VALUE: (f"{DATA}/slow-second.yaml", "rules.election=longest_log"),
     CONTROLLER: (
         "leader-returns.yaml",
         "cluster.release=f (4.1+ with leads_wait_for_full_isr=true)",

@@ -26,11 +26,10 @@ def checkout(folder: Path) -> Path:
     return folder
 
 
-def set_up(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def set_up(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run set-up there, with these variables and no others."""
-    return finished(
-        [sys.executable, *("-E", "-X", "utf8"), str(folder / "tools" / "setup.py")], env=variables
-    )
+    command = [sys.executable, *("-E", "-X", "utf8"), str(folder / "tools" / "setup.py"), *words]
+    return finished(command, env=variables)
 
 
 def program(path: Path, text: str) -> Path:
@@ -78,6 +77,18 @@ class TestSetUp:
         # Our own uv "succeeded" without making an environment: the next step notices.
         assert "make setup: no Java runtime for Spark was found" in done.stderr
         assert own.exists()
+
+    def test_bytecode_may_be_left_to_imports(self, tmp_path: Path) -> None:
+        """The first finding imports few libraries: uv compiles all of them only for the rest."""
+        asked = tmp_path / "asked"
+        uv = program(
+            tmp_path / "bin" / "uv",
+            f'[ "$1" = --version ] && echo uv 0.13.9 && exit; echo "$@" >> {asked}',
+        )
+        for words in (["--without-bytecode"], []):
+            set_up(checkout(tmp_path / f"a{len(words)}"), *words, PATH=f"{uv.parent}:/usr/bin:/bin")
+        compiled = ["--compile-bytecode" in one for one in asked.read_text().splitlines()]
+        assert compiled == [False, True]
 
     def test_no_python_is_said_in_one_line(self, tmp_path: Path) -> None:
         """Make itself says it, before anything else can."""

@@ -1,7 +1,8 @@
 """How far the simulator is from recorded brokers, in the pages that show it.
 
 ``python -m tools.conformance`` compares every repetition that ships with the project, a minute with
-a new kernel, and writes the blocks of docs/trust.md and docs/project/conformance.md anew.
+a new kernel, and writes the blocks of docs/trust.md and docs/project/conformance.md anew, and every
+experiment into benchmarks/results/conformance.md.
 """
 
 from __future__ import annotations
@@ -19,12 +20,11 @@ from isr_pipeline.conformance.observations import SHIPPED, Observation, load_obs
 
 PAGES = (
     REPOSITORY / "docs" / "trust.md",
+    REPOSITORY / "benchmarks" / "results" / "conformance.md",
     REPOSITORY / "docs" / "project" / "conformance.md",
 )
 END = "<!-- conformance:end -->"
-BLOCK = re.compile(
-    rf"(<!-- conformance:(?P<part>figures|timeline|counts|load) -->\n).*?({END})", re.DOTALL
-)
+BLOCK = re.compile(rf"(<!-- conformance:(?P<part>[a-z]+) -->\n).*?({END})", re.DOTALL)
 
 
 def filled(text: str, report: Report, observations: list[Observation]) -> str:
@@ -33,7 +33,9 @@ def filled(text: str, report: Report, observations: list[Observation]) -> str:
         "figures": figures(report, observations),
         "timeline": timeline(report),
         "counts": counts(report),
-        "load": by_load(),
+        "load": _table(load.FIGURES, load.figures(under_load().followed)),
+        "followers": _table(load.HEADS, load.by_experiment(under_load())),
+        "returns": _table(load.RETURNS, load.by_return(under_load().caught_up)),
     }
     return BLOCK.sub(lambda found: f"{found[1]}{parts[found['part']]}{found[3]}", text)
 
@@ -63,12 +65,9 @@ def counts(report: Report) -> str:
 
 
 @cache
-def by_load() -> str:
+def under_load() -> load.Compared:
     """Followers over disks of known speed, and brokers that returned."""
-    found = load.compare()
-    together = _table(load.FIGURES, load.figures(found.followed))
-    each = _table(load.HEADS, load.by_experiment(found))
-    return f"{together}\n{each}\n{_table(load.RETURNS, load.by_return(found.caught_up))}"
+    return load.compare()
 
 
 def _times(case: ComparedCase) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ def keep(shown: dict[str, Any]) -> None:
 
 
 def block() -> str:
-    """The kept night as it is printed, without its places."""
+    """The kept night as it is printed, without its places and its answers against the reference."""
     shown = json.loads(KEPT.read_text(encoding="utf-8"))
     nowhere = {"report": "/nowhere", "data_docs": "/nowhere", "mlflow": ""}
     printed = io.StringIO()
@@ -42,6 +42,9 @@ def block() -> str:
         print_night({**shown, "tables": {}, "places": nowhere})
     lines = [line.rstrip() for line in printed.getvalue().splitlines()]
     lines = [line for line in lines if line and not line.startswith("MLflow")]
+    first = next(n for n, line in enumerate(lines) if line.startswith("against ")) + 1
+    end = next(n for n, line in enumerate(lines) if line.startswith("what to do"))
+    lines[first:end] = ["  …"]
     return "```text\n" + "\n".join(lines) + "\n```\n"
 
 

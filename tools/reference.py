@@ -21,10 +21,12 @@ from isr_pipeline import cli
 from isr_pipeline.base.files.models import allowed_of
 from isr_pipeline.base.files.words import shown
 from isr_pipeline.clusters import believed
+from isr_pipeline.conformance.sources import citations
 from isr_pipeline.experiment import file as experiment_file
 from isr_pipeline.experiment.keys import entries, unit_of
 from isr_pipeline.experiment.not_modelled import not_modelled
 from isr_pipeline.experiment.stages import Budget
+from isr_pipeline.kafka import releases
 from isr_pipeline.kafka.broker_config import BOUNDS
 from isr_pipeline.kafka.fixes import DEFECTS, FIXES, Fix
 from isr_pipeline.kafka.own_rules import CHANGEABLE, allowed_for, word_in
@@ -92,11 +94,11 @@ _WORDS = {bool: "boolean", int: "whole number", float: "number", str: "text", di
 
 
 def fields(models: Sequence[tuple[str, Model]]) -> str:
-    """One table for each model: name, type, unit, what is allowed, default, meaning."""
-    said = []
+    """One list for each model: a field's name, what is allowed or of which type, its meaning."""
+    said = [RANGES]
     for name, model in models:
         said.append(f"### {_heading(name)}\n")
-        rows = []
+        lines = []
         for attribute, field in model.model_fields.items():
             written = field.alias or attribute
             if not field.description:
@@ -106,11 +108,31 @@ def fields(models: Sequence[tuple[str, Model]]) -> str:
             allowed = allowed_of(model, written)
             allowed = "" if allowed in ("a mapping", "a list", "a text", "true, false") else allowed
             allowed = TOLD_ELSEWHERE.get(allowed, allowed)
-            rows.append(
-                (f"`{written}`", kind, unit_of(written), allowed, default, field.description)
-            )
-        said.append(table(("field", "type", "unit", "allowed", "default", "meaning"), rows))
+            if not allowed or ("](#" in kind and " or " not in kind):
+                allowed = kind
+            facts = (shortened(allowed, unit_of(written)), default)
+            lines.append(entry(written, facts, field.description))
+        said.append("".join(lines))
     return "\n".join(said)
+
+
+def entry(name: str, facts: Iterable[str], meaning: str) -> str:
+    """An item of a list: a name, facts in parentheses, a meaning."""
+    known = "; ".join(filter(None, facts))
+    return f"* `{name}`{f' ({known})' if known else ''}: {meaning}\n"
+
+
+RANGES = """\
+What is not required and has no default may be absent. Ranges `a..b` are of whole numbers, and times
+are below 2^50 microseconds.
+"""
+
+
+def shortened(allowed: str, unit: str) -> str:
+    """What is allowed, without what `RANGES` says, and its unit where it does not name it."""
+    named = re.search(r"(milli|micro)seconds|bytes a second|\(#|records_per_s|^a list", allowed)
+    allowed = re.sub(r"^a whole number (?=\d)|,? ?\(below 2\^50(?: microseconds)?\)", "", allowed)
+    return allowed if named or not unit else f"{allowed} {unit}"
 
 
 def _heading(name: str) -> str:
@@ -118,13 +140,9 @@ def _heading(name: str) -> str:
 
 
 def _default(value: Any) -> str:
-    if value is None:
-        return "absent"
-    if value in ((), {}, ""):
-        return "empty"
-    if isinstance(value, BaseModel):
-        return "its defaults"
-    return f"`{shown(value)}`"
+    if value in (None, (), {}, "") or isinstance(value, BaseModel):
+        return ""
+    return f"default `{shown(value)}`"
 
 
 def kind_of(annotation: Any) -> str:
@@ -161,10 +179,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     used = [i for i in range(len(head)) if any(row[i] for row in body)]
     lines = [
         [head[i] for i in used],
-        ["---"] * len(used),
         *([row[i] for i in used] for row in body),
     ]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    first, *others = [f"| {' | '.join(line)} |\n" for line in lines]
+    return "".join((first, f"|{'---|' * len(used)}\n", *others))
 
 
 # ---------------------------------------------------------------------------- other tables
@@ -172,11 +190,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def patterns() -> str:
     """Every pattern of a fault profile, and the parameters that it draws."""
-    rows = [
-        (f"`{name}`", one.meaning, ", ".join(f"`{p}`" for p in one.parameters))
+    return "".join(
+        entry(name, (", ".join(f"`{p}`" for p in one.parameters),), one.meaning)
         for name, one in PATTERNS.items()
-    ]
-    return table(("pattern", "what happens", "parameters"), rows)
+    )
 
 
 def parameters() -> str:
@@ -184,8 +201,10 @@ def parameters() -> str:
     drawn: dict[tuple[str, str], list[str]] = {}
     for name, check in sorted(PARAMETERS.items()):
         drawn.setdefault((check.allowed, unit_of(name)), []).append(name)
-    rows = [(allowed, unit, _names(names)) for (allowed, unit), names in drawn.items()]
-    return table(("allowed", "unit", "parameters"), rows)
+    return "".join(
+        f"* {_names(names)}: {shortened(allowed, unit)}\n"
+        for (allowed, unit), names in drawn.items()
+    )
 
 
 def _names(names: Sequence[str]) -> str:
@@ -199,8 +218,20 @@ def _names(names: Sequence[str]) -> str:
 def switches() -> str:
     """Every switch of a rule set: meaning, what is allowed, and what each release has."""
     meanings = _meanings(ReleaseRules.__doc__ or "") | _meanings(RuleSet.__doc__ or "")
-    rows = [(f"`{name}`", meanings[name], allowed_for(name), _history(name)) for name in CHANGEABLE]
-    return table(("switch", "meaning", "allowed", "in the releases"), rows)
+    lines = []
+    for name in CHANGEABLE:
+        allowed = allowed_for(name)
+        if allowed == "true, false":
+            on = [one for one in RELEASES if word_in(RULE_SETS[one], name) == "true"]
+            others = f"all but {_range([one for one in RELEASES if one not in on])}"
+            has = min(_range(on), others, key=lambda text: len(text.split()))
+            facts = [has]
+        else:
+            history = _history(name)
+            is_whole = all(f"`{word}`" in history for word in allowed.split(", "))
+            facts = ["" if is_whole else allowed, history]
+        lines.append(entry(name, facts, meanings[name]))
+    return "".join(lines)
 
 
 def _meanings(docstring: str) -> dict[str, str]:
@@ -227,6 +258,19 @@ def _history(switch: str) -> str:
     return "; ".join(said) if switch != "key_defaults" else "its own"
 
 
+def rule_sets() -> str:
+    """Every rule set: the release it stands for, and the sources above it in the code."""
+    cited: dict[str, list[str]] = {}
+    for one in citations(("kafka",)):
+        cited.setdefault(one.rule, []).append(one.text)
+    names = {id(one): name for name, one in vars(releases).items() if isinstance(one, RuleSet)}
+    rows = [
+        (f"`{one.name}`", one.release, "; ".join(cited[names[id(one)]]))
+        for one in RULE_SETS.values()
+    ]
+    return table(("name", "stands for", "sources"), rows)
+
+
 ALL = "all"
 
 
@@ -243,7 +287,7 @@ def _range(releases: Sequence[str], before_a_list: str = "") -> str:
 
 def keys() -> str:
     """What `isr-pipeline keys` lists."""
-    said = []
+    said = [RANGES]
     for group, heading in (
         ("kafka", "Kafka's keys"),
         ("cluster", "The cluster"),
@@ -251,23 +295,23 @@ def keys() -> str:
         ("service", "Service times"),
         ("produce", "A topic's load"),
     ):
-        rows = []
+        lines = []
         for one in entries():
             if one.group != group:
                 continue
-            default = (
-                "required" if one.default is None and group == "cluster" else _default(one.default)
-            )
+            required = one.default is None and group == "cluster"
+            default = "required" if required else _default(one.default)
             others: dict[str, list[str]] = {}
             for release, value in one.defaults.items():
                 others.setdefault(shown(value), []).append(release)
-            default += "".join(f"; `{v}` {_range(names, 'in ')}" for v, names in others.items())
+            default += "".join(f", `{v}` {_range(names, 'in ')}" for v, names in others.items())
             has = _range(one.rule_sets) or "a proposal"
-            read = _range(one.read_by) or "nothing"
-            has, read = "" if has == ALL else has, "" if read in (ALL, has) else read
-            rows.append((f"`{one.name}`", one.unit, one.allowed, default, has, read, one.meaning))
-        head = ("name", "unit", "allowed", "default", "releases", "read by", "meaning")
-        said.append(f"### {heading}\n\n{table(head, rows)}")
+            read = _range(one.read_by)
+            read = f"read {read}" if read else "not read"
+            facts = [shortened(one.allowed, one.unit), default, "" if has == ALL else has]
+            facts += [] if read in (f"read {ALL}", f"read {has}") else [read]
+            lines.append(entry(one.name, facts, one.meaning))
+        said.append(f"### {heading}\n\n{''.join(lines)}")
     return "\n".join(said)
 
 
@@ -290,20 +334,22 @@ def commands() -> str:
             inner = getattr(one, "commands", None) or {"": one}
             for part, command in inner.items():
                 words = " ".join(["isr-pipeline", name, part]).strip()
-                rows.append((f"`{words}`", str(command.help).partition("\n")[0]))
-        said.append(f"### {heading}\n\n{table(('command', 'does'), rows)}")
+                rows.append(f"* `{words}`: {str(command.help).splitlines()[0]}\n")
+        said.append(f"### {heading}\n\n{''.join(rows)}")
     return "\n".join(said)
 
 
 def floors() -> str:
-    """Every folder with its floor, the highest first."""
+    """Every floor with its folders, the highest first."""
     rows = []
     for number, floor in reversed(list(enumerate(FLOORS, 1))):
+        said = []
         for folder in floor:
             inside = "" if folder.name in BESIDE_THE_PACKAGE else "isr_pipeline/"
             file = ".py" if folder.name == "cli" else "/"
-            rows.append((str(number), f"`{inside}{folder.name}{file}`", folder.holds))
-    return table(("floor", "folder", "what is in it"), rows)
+            said.append(f"`{inside}{folder.name}{file}`: {folder.holds}")
+        rows.append((str(number), "; ".join(said)))
+    return table(("floor", "folders"), rows)
 
 
 def not_modelled_rows() -> str:
@@ -313,9 +359,12 @@ def not_modelled_rows() -> str:
 
 
 def fixes() -> str:
-    """Every change of Kafka's that the rules know, with the release numbers that have it."""
-    rows = [(_since(one), _source(one.source), one.what) for one in FIXES]
-    return table(("from", "change", "what is so from then on"), rows)
+    """Every change of Kafka's that the rules know, by the release numbers that have it."""
+    rows: dict[str, list[str]] = {}
+    for one in FIXES:
+        what = f"{one.what[:-1]}, " if one.what.endswith(")") else f"{one.what} ("
+        rows.setdefault(_since(one), []).append(f"{what}{_source(one.source)})")
+    return table(("from", "what is so from then on"), [(k, "; ".join(v)) for k, v in rows.items()])
 
 
 def _since(one: Fix) -> str:
@@ -330,29 +379,41 @@ def _source(source: str) -> str:
 
 def defects() -> str:
     """What single releases do wrong that no rule has."""
-    rows = [(one.first, one.mended, one.source, one.what) for one in DEFECTS]
-    return table(("from", "mended in", "issue", "what goes wrong"), rows)
+    rows = [(f"{one.first}, {one.mended}", f"{one.what} ({one.source})") for one in DEFECTS]
+    return table(("from, mended in", "what goes wrong"), rows)
 
 
 def believed_first() -> str:
     """Whom an import believes, and who goes before that order for what."""
-    rows = [(row.what, row.first or "nobody") for row in believed.TABLE]
     ranks = "\n".join(f"{i}. {name}" for i, name in enumerate(believed.RANKS.values(), 1))
-    return f"{ranks}\n\n{table(('of', 'who goes before'), rows)}"
+    first = "\n".join(f"* {row.what}: {row.first}" for row in believed.TABLE if row.first)
+    return f"{ranks}\n\nBefore that order goes, of\n\n{first}\n"
 
 
 def checks() -> str:
-    """Every reason, and by suite every expectation with its severity and its reason."""
+    """Every reason with its severity, and by suite every expectation with its reason."""
     reasons = [(f"`{name}`", one.severity, one.means) for name, one in REASONS.items()]
     said = [table(("why", "severity", "means"), reasons)]
     for suite in SUITES:
-        rows = [
-            (f"`{one['meta']['name']}`", one["severity"], one["meta"]["why"], one["description"])
-            for one in load_suite(suite)
-        ]
-        heading = f"### {_heading(suite)}"
-        said.append(f"{heading}\n\n{table(('check', 'severity', 'why', 'expects'), rows)}")
+        lines, never_null = [], []
+        for one in load_suite(suite):
+            name, why = one["meta"]["name"], one["meta"]["why"]
+            if one["severity"] != REASONS[why].severity:
+                raise SystemExit(f"{suite}.{name}: {one['severity']}, though {why} is not")
+            if one["description"] == f"{name.removesuffix('_null')} is never null.":
+                never_null.append(f"`{name}`")
+            else:
+                lines.append(entry(name, (why,), one["description"]))
+        if never_null:
+            lines.append(f"* {', '.join(never_null)} (incomplete): The column is never null.\n")
+        said.append(f"### {_heading(suite)}\n\n{''.join(lines)}")
     return "\n".join(said)
+
+
+def memory() -> str:
+    """Limits of the containers' memory, in a line."""
+    said = "; ".join(f"{service} {limit}" for service, limit in limits.of_containers())
+    return f"Limits of memory: {said}.\n"
 
 
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
@@ -371,12 +432,15 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "trust.md": {"cases": cases.counted},
     "model.md": {"fixes": fixes, "defects": defects, "not-modelled": not_modelled_rows},
     "your-cluster.md": {"believed": believed_first},
-    "deploy.md": {"memory": lambda: table(("service", "memory"), limits.of_containers())},
+    "deploy.md": {"memory": memory},
     "project/conformance.md": {
         "measure": lambda: table(("what", "limit"), limits.of_agreement()),
         "cases": lambda: table(("case", "what", "why"), cases.apart()),
     },
-    "project/model-rules.md": {"limits": lambda: table(("what", "at most"), limits.of_a_world())},
+    "project/model-rules.md": {
+        "rule-sets": rule_sets,
+        "limits": lambda: table(("what", "at most"), limits.of_a_world()),
+    },
 }
 """Page -> its parts, in any order."""
 

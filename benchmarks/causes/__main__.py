@@ -21,7 +21,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.causes.cases import Causes, Planted, commits, load_causes, settings
+from benchmarks.causes.cases import FILES, Causes, Planted, commits, load_causes, settings
 from benchmarks.causes.play import Stage
 from benchmarks.causes.tell import PAGE, RESULTS, counted, missed, of_docs, write
 from isr_pipeline.base.errors import InputError, Refused
@@ -37,7 +37,7 @@ def main() -> int:
         console.print(f"{'written' if write() else 'unchanged'}: {PAGE}")
         return 0
     try:
-        causes = load_causes()
+        causes = load_causes(FILES[given.experiment])
         kept = _kept(causes)
         if not given.record:
             _play(causes, kept, given.minutes, console)
@@ -49,6 +49,7 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.causes", description=__doc__)
+    parser.add_argument("--experiment", choices=FILES, default="operators")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin nothing after")
     parser.add_argument("--record", action="store_true", help="record what was played, and stop")
     parser.add_argument("--write", action="store_true", help="write the table, and stop")
@@ -57,7 +58,7 @@ def _arguments() -> argparse.Namespace:
 
 def _kept(causes: Causes) -> Path:
     """File of what was played of this kernel and these plants."""
-    name = f"{kernel_digest()[:12]}-{causes.seed}-{causes.scenarios}"
+    name = f"{causes.experiment}-{kernel_digest()[:12]}-{causes.seed}-{causes.scenarios}"
     return Home.from_environment().path / "causes" / name / "played.jsonl"
 
 
@@ -120,6 +121,7 @@ def _tell(causes: Causes, kept: Path, console: Console, *, record: bool) -> int:
         "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "code_version": code_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "experiment": causes.experiment,
         "seed": causes.seed,
         "scenarios": causes.scenarios,
         "wanted": causes.settings + causes.commits,

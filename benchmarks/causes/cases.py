@@ -9,6 +9,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+from benchmarks.detection import contest as contests
 from benchmarks.detection.contest import Contest, load_contest, plants
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.files.models import Strict, validated
@@ -18,6 +19,9 @@ from isr_pipeline.experiment.file import load_experiment
 from tests.mutation.mutants import MUTANTS, Mutant
 
 FILE = Path(__file__).with_name("causes.yaml")
+
+FILES = {"operators": FILE, "load": FILE.with_name("load.yaml")}
+"""Experiment -> what is planted in it."""
 
 SETTING, COMMIT = "setting", "commit"
 
@@ -100,7 +104,7 @@ def load_causes(path: Path = FILE) -> Causes:
 
 def settings(causes: Causes, contest: Contest | None = None) -> Iterator[Planted]:
     """The contest's settings, in its order, among keys that hardly move."""
-    contest = contest or load_contest()
+    contest = contest or load_contest(contests.FILES[causes.experiment])
     hosts = _hosts(causes, contest)
     beside = cycle(causes.beside.items())
     once = [one for one in plants(contest) if one.mutant is None]
@@ -127,7 +131,7 @@ def settings(causes: Causes, contest: Contest | None = None) -> Iterator[Planted
 
 def commits(causes: Causes, contest: Contest | None = None) -> Iterator[Planted]:
     """Every mutant, each in a history of its own."""
-    contest = contest or load_contest()
+    contest = contest or load_contest(contests.FILES[causes.experiment])
     hosts = _hosts(causes, contest)
     known = {mutant.name: mutant for mutant in MUTANTS}
     for index, name in enumerate(causes.mutants):

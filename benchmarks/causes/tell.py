@@ -12,7 +12,8 @@ from isr_pipeline.base.home import REPOSITORY
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "causes.jsonl"
 PAGE = REPOSITORY / "docs" / "project" / "detection.md"
-BEGIN, END = "<!-- causes:begin -->", "<!-- causes:end -->"
+MARKS = "<!-- causes:{}:begin -->", "<!-- causes:{}:end -->"
+"""Around what is told of an experiment."""
 
 WANTED = 40
 NAMED_MIN = 0.95
@@ -67,14 +68,17 @@ def missed(told: Mapping[str, Any]) -> list[str]:
 
 def of_docs(told: Mapping[str, Any]) -> str:
     """The table of docs/project/detection.md."""
-    made = f"on {told['date'][:10]}, on {told['machine']}"
+    command = f"`python -m benchmarks.causes{_of(told)}`"
+    made = f"Made by {command} on {told['date'][:10]}, on {told['machine']}"
     lines = [
-        f"Made by `python -m benchmarks.causes` {made}; `{RESULTS.name}` has every plant.",
+        f"{made}; `{RESULTS.name}` has every plant.",
         "",
         "| planted | plants | `blame` names it | `why`: first event | `why`: decided by it |",
         "|---|---:|---:|---:|---:|",
     ]
     for sort, one in told["counts"].items():
+        if not one["plants"]:
+            continue
         cells = " | ".join(str(one[name]) for name in ("plants", "named", "first", "decided"))
         lines.append(f"| {SORTS.get(sort, sort)} | {cells} |")
     out = [one for one in told["plants"] if not one["counts"]]
@@ -88,31 +92,31 @@ def of_docs(told: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-NOT_YET = "How often they are right was not measured yet: `python -m benchmarks.causes` does it."
+def _of(told: Mapping[str, Any]) -> str:
+    """The command's argument, if it needs one."""
+    named = told.get("experiment", "operators")
+    return "" if named == "operators" else f" --experiment {named}"
 
 
-def expected(file: Path = RESULTS) -> str:
-    """What stands between the marks."""
-    return of_docs(last_line(file)) if file.is_file() else NOT_YET
+def last_lines(file: Path = RESULTS) -> dict[str, dict[str, Any]]:
+    """Experiment -> its last record."""
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
+    return {line.get("experiment", "operators"): line for line in lines}
 
 
-def last_line(file: Path = RESULTS) -> dict[str, Any]:
-    """The last record."""
-    lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line]
-    return dict(json.loads(lines[-1]))
-
-
-def between_marks(text: str) -> str | None:
-    """What stands between the marks; None without them."""
-    found = re.search(f"{BEGIN}\n(.*?)\n{END}", text, re.DOTALL)
+def between_marks(text: str, experiment: str) -> str | None:
+    """What stands between an experiment's marks; None without them."""
+    begin, end = (mark.format(experiment) for mark in MARKS)
+    found = re.search(f"{begin}\n(.*?)\n{end}", text, re.DOTALL)
     return found[1] if found else None
 
 
 def write(page: Path = PAGE) -> bool:
-    """Write the table into the page; whether that changed it."""
-    text = page.read_text(encoding="utf-8")
-    now, told = between_marks(text), expected()
-    if now is None or now == told:
-        return False
-    page.write_text(text.replace(f"{BEGIN}\n{now}\n{END}", f"{BEGIN}\n{told}\n{END}"))
-    return True
+    """Write the tables into the page; whether that changed it."""
+    before = text = page.read_text(encoding="utf-8")
+    for experiment, line in last_lines().items():
+        begin, end = (mark.format(experiment) for mark in MARKS)
+        now = between_marks(text, experiment)
+        text = text.replace(f"{begin}\n{now}\n{end}", f"{begin}\n{of_docs(line)}\n{end}")
+    page.write_text(text, encoding="utf-8")
+    return text != before

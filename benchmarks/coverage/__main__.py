@@ -1,6 +1,6 @@
 """Measure how often the intervals of verdicts hold the truth, on outcomes of the simulator.
 
-A pool of scenarios of `operators` is simulated once under a few configurations, each as drawn and
+A pool of scenarios of an experiment is simulated once under a few configurations, each as drawn and
 with its phases drawn anew. What a pair of these differs by over the whole pool is its true ratio.
 Panels are drawn from the pool stratum by stratum, as a night's is, and every interval that is shown
 either holds the true ratio or does not.
@@ -22,7 +22,7 @@ import pandas as pd
 from benchmarks.coverage.pool import (
     ANEW,
     AS_DRAWN,
-    EXPERIMENT,
+    CONFIGURATIONS,
     SEED,
     Arm,
     read_pool,
@@ -44,25 +44,37 @@ from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN
 
 RESULTS = REPOSITORY / "benchmarks" / "results" / "coverage.jsonl"
 PAGE = REPOSITORY / "docs" / "project" / "detection.md"
-BEGIN, END = "<!-- figures:coverage -->", "<!-- figures:coverage:end -->"
+MARKS = "<!-- figures:coverage-{} -->", "<!-- figures:coverage-{}:end -->"
 
-PAIRS: tuple[tuple[Arm, Arm], ...] = (
-    (("lag-10s", AS_DRAWN), ("today", AS_DRAWN)),
-    (("lag-20s", AS_DRAWN), ("today", AS_DRAWN)),
-    (("lag-10s", ANEW), ("today", AS_DRAWN)),
-    (("today", ANEW), ("today", AS_DRAWN)),
-    (("min-isr-1", ANEW), ("min-isr-1", AS_DRAWN)),
-    (("fetchers-4", ANEW), ("today", AS_DRAWN)),
-    (("slow-append-3ms", ANEW), ("today", AS_DRAWN)),
-    (("lock-dropped", ANEW), ("lag-10s", AS_DRAWN)),
-)
-"""(tonight, baseline): changes of settings alone, harmless changes, and both at once."""
+PAIRS: dict[str, tuple[tuple[Arm, Arm], ...]] = {
+    "operators": (
+        (("lag-10s", AS_DRAWN), ("today", AS_DRAWN)),
+        (("lag-20s", AS_DRAWN), ("today", AS_DRAWN)),
+        (("lag-10s", ANEW), ("today", AS_DRAWN)),
+        (("today", ANEW), ("today", AS_DRAWN)),
+        (("min-isr-1", ANEW), ("min-isr-1", AS_DRAWN)),
+        (("fetchers-4", ANEW), ("today", AS_DRAWN)),
+        (("slow-append-3ms", ANEW), ("today", AS_DRAWN)),
+        (("lock-dropped", ANEW), ("lag-10s", AS_DRAWN)),
+    ),
+    "load": (
+        (("lag-10s", AS_DRAWN), ("today", AS_DRAWN)),
+        (("response-bytes-1m", AS_DRAWN), ("today", AS_DRAWN)),
+        (("today", ANEW), ("today", AS_DRAWN)),
+        (("lag-10s", ANEW), ("today", AS_DRAWN)),
+        (("fetchers-4", ANEW), ("today", AS_DRAWN)),
+        (("own-listener", ANEW), ("today", AS_DRAWN)),
+    ),
+}
+"""Experiment -> (tonight, baseline): changes of settings, harmless changes, both at once."""
 
 
 class Drawing:
     """Draws panels from a pool."""
 
-    def __init__(self, pool: pd.DataFrame) -> None:
+    def __init__(self, pool: pd.DataFrame, experiment: str) -> None:
+        self.pairs = PAIRS[experiment]
+        self.places = load_experiment(experiment).profile.strata
         groups = pool.sort_values("index").groupby(["configuration", "phases"])
         self.arms: dict[Arm, pd.DataFrame] = {
             (str(name), str(kind)): rows.reset_index(drop=True) for (name, kind), rows in groups
@@ -74,18 +86,18 @@ class Drawing:
 
     def whole(self, side: int) -> PanelOutcomes:
         """The pool itself as a panel, tonight's side (0) or the baseline's (1)."""
-        rows = np.tile(np.arange(len(self.weights))[:, None], (1, len(PAIRS)))
+        rows = np.tile(np.arange(len(self.weights))[:, None], (1, len(self.pairs)))
         return self._panel(rows, self.weights, tuple(self.strata), side)
 
     def panels(self, size: int, random: np.random.Generator) -> tuple[PanelOutcomes, PanelOutcomes]:
         """Draw a panel of its own for every pair: one scenario of each of n equal stretches."""
-        drawn = places(load_experiment(EXPERIMENT).profile.strata, size)
-        rows = np.empty((size, len(PAIRS)), dtype=np.int64)
+        drawn = places(self.places, size)
+        rows = np.empty((size, len(self.pairs)), dtype=np.int64)
         for row, place in enumerate(drawn):
             pool = np.flatnonzero(self.strata == place.stratum)
             low = place.rank * len(pool) // place.count
             high = (place.rank + 1) * len(pool) // place.count
-            rows[row] = pool[random.integers(low, high, len(PAIRS))]
+            rows[row] = pool[random.integers(low, high, len(self.pairs))]
         weights = np.array([place.weight for place in drawn])
         strata = tuple(place.stratum for place in drawn)
         new, old = (self._panel(rows, weights, strata, side) for side in (0, 1))
@@ -98,7 +110,7 @@ class Drawing:
         strata: tuple[str, ...],
         side: int,
     ) -> PanelOutcomes:
-        tables = [self.arms[pair[side]] for pair in PAIRS]
+        tables = [self.arms[pair[side]] for pair in self.pairs]
         shape = rows.shape
         return PanelOutcomes(
             scenario_ids=tuple(f"{index:05d}" for index in range(shape[0])),
@@ -163,17 +175,20 @@ def block(line: Mapping[str, Any]) -> str:
         rows.append(f"| {metric} | {found['intervals']} | {' | '.join(cells)} |")
     made = (
         f"Measured on {line['measured_at'][:10]}: {line['nights']} panels of {line['panel']} for "
-        f"each comparison, from a pool of {line['scenarios']} scenarios. Each end is one-sided at "
-        f"{level} %, so {100 - level} % should hold."
+        f"each comparison, from a pool of {line['scenarios']} scenarios of `{line['experiment']}`. "
+        f"Each end is one-sided at {level} %, so {100 - level} % should hold."
     )
     head = "| metric | intervals | upper end holds | lower end holds | false `ok` |"
     return "\n".join([made, "", head, "|---|---:|---:|---:|---:|", *rows])
 
 
 def filled(page: str) -> str:
-    """The page with the table of the last line."""
-    last = RESULTS.read_text(encoding="utf-8").splitlines()[-1]
-    return sizing.filled(page, block(json.loads(last)), BEGIN, END)
+    """The page with the table of each experiment's last line."""
+    lines = [json.loads(one) for one in RESULTS.read_text(encoding="utf-8").splitlines()]
+    for name, last in {one.get("experiment", "operators"): one for one in lines}.items():
+        begin, end = (mark.format(name) for mark in MARKS)
+        page = sizing.filled(page, block({"experiment": name, **last}), begin, end)
+    return page
 
 
 def _share(part: int, whole: int) -> float | None:
@@ -183,6 +198,7 @@ def _share(part: int, whole: int) -> float | None:
 def main() -> None:
     """Measure and print a table; with ``--record``, add a line and write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
+    parser.add_argument("--experiment", choices=CONFIGURATIONS, default="operators")
     parser.add_argument("--scenarios", type=int, default=3_000, help="size of the pool")
     parser.add_argument("--nights", type=int, default=100, help="panels drawn for each pair")
     parser.add_argument("--panel", type=int, default=200, help="scenarios of a panel")
@@ -193,7 +209,8 @@ def main() -> None:
     settings = load_settings().model_copy(
         update={"flips": 1_999, "flips_max": 1_999, "exact_up_to": 8}
     )
-    drawing = Drawing(read_pool(given.scenarios, given.processes))
+    pool = read_pool(given.experiment, given.scenarios, given.processes)
+    drawing = Drawing(pool, given.experiment)
     found = measured(drawing, given.panel, given.nights, settings)
     for name, one in found.items():
         sys.stdout.write(
@@ -203,6 +220,7 @@ def main() -> None:
     line = {
         "measured_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "code_version": code_version(),
+        "experiment": given.experiment,
         "scenarios": given.scenarios,
         "panel": given.panel,
         "nights": given.nights,

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks.detection import otava
-from benchmarks.detection.contest import Contest, Size, load_contest
+from benchmarks.detection.contest import FILES, Contest, Size, load_contest
 from benchmarks.detection.nights import (
     CONFIGURATIONS_TOGETHER,
     Played,
@@ -50,7 +50,7 @@ def main() -> int:
         _write(console)
         return 0
     try:
-        contest = load_contest()
+        contest = load_contest(FILES[given.experiment])
         size = _size(contest, given)
         if size.otava_nights:
             otava.set_up()
@@ -81,6 +81,9 @@ def _write(console: Console) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.detection", description=__doc__)
+    parser.add_argument(
+        "--experiment", choices=FILES, default="operators", help="that regressions are planted in"
+    )
     parser.add_argument("--quick", action="store_true", help="fewer regressions, wider intervals")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     parser.add_argument("--scenarios", type=int, help="of the pool")
@@ -179,6 +182,7 @@ def _record(
     planted = pool.planted(anew=True)
     told: dict[str, Any] = {
         "edition": EDITION,
+        "experiment": contest.experiment,
         "quick": bool(given.quick),
         "arguments": [one for one in sys.argv[1:] if one != "--record"],
         "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

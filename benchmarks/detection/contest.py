@@ -1,4 +1,4 @@
-"""What the contest is made of: ``contest.yaml``, checked at the border."""
+"""What a contest is made of: ``contest.yaml`` or ``load.yaml``, checked at the border."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ from isr_pipeline.scenarios.model import check_overrides
 from tests.mutation.mutants import MUTANTS, Mutant
 
 FILE = Path(__file__).with_name("contest.yaml")
+
+FILES = {"operators": FILE, "load": FILE.with_name("load.yaml")}
+"""Experiment -> what is planted in it."""
 
 NOTHING = ""
 """Plant of an arm in which nothing is planted."""
@@ -80,7 +83,7 @@ class Contest(Strict):
         hosts: configurations that plants are put into.
         service, switches, keys: what is planted -> its values.
         mutants: names of mutants of the rules.
-        earns: what is planted instead, to switch parts of the verdicts off.
+        earns: what is planted instead, to switch parts of the verdicts off; of `operators` only.
     """
 
     description: str
@@ -98,7 +101,7 @@ class Contest(Strict):
     switches: dict[str, list[Any]]
     keys: dict[str, list[Any]]
     mutants: tuple[str, ...]
-    earns: Earns
+    earns: Earns | None = None
 
     def size(self, *, quick: bool) -> Size:
         """The whole contest's size, or the quick one's."""

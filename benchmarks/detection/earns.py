@@ -31,6 +31,7 @@ from isr_pipeline.verdicts.record import Status
 def contest_of(contest: Contest) -> Contest:
     """The contest with the plants of this benchmark."""
     earns = contest.earns
+    assert earns is not None, contest.experiment
     update = {name: getattr(earns, name) for name in ("hosts", "service", "switches", "keys")}
     return contest.model_copy(update={**update, "mutants": ()})
 
@@ -98,6 +99,7 @@ def _play(task: Task) -> dict[str, Any]:
 def pool_of(contest: Contest, size: Size) -> Pool:
     """The pool that nights are drawn from."""
     pool = load_pool(contest, size, columns_of(load_settings()))
+    assert contest.earns is not None, contest.experiment
     return with_strata(pool, contest.earns.in_one_stratum)
 
 

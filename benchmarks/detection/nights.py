@@ -21,7 +21,7 @@ from benchmarks.detection.arms import (
     series,
     verdicts_of,
 )
-from benchmarks.detection.contest import Size, load_contest
+from benchmarks.detection.contest import FILES, Size, load_contest
 from benchmarks.detection.draw import Night, draw_night
 from benchmarks.detection.kept import judge_and_keep, kept_rows
 from benchmarks.detection.pool import Pool, load_pool
@@ -140,7 +140,7 @@ def play(pool: Pool, size: Size, processes: int) -> Iterator[Played]:
     wanted = [(kind, number) for kind, count in kinds(pool, size) for number in range(count)]
     yield from (kept[task] for task in wanted if task in kept)
     missing = [task for task in wanted if task not in kept]
-    rows = judge_and_keep(missing, file, _play, processes, (_prepare, (size,)))
+    rows = judge_and_keep(missing, file, _play, processes, (_prepare, (pool.experiment.name, size)))
     yield from map(_played, rows)
 
 
@@ -188,9 +188,9 @@ class _Worker:
 _kept: list[_Worker] = []
 
 
-def _prepare(size: Size) -> None:
+def _prepare(experiment: str, size: Size) -> None:
     settings = load_settings()
-    pool = load_pool(load_contest(), size, columns_of(settings))
+    pool = load_pool(load_contest(FILES[experiment]), size, columns_of(settings))
     _kept.append(_Worker(pool, settings))
 
 

@@ -1,4 +1,4 @@
-"""The contest's last line as words and tables: in docs/trust.md and docs/project/detection.md."""
+"""The contest's last line as words and tables, for two pages of docs and one of results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.verdicts import quantities
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "detection.jsonl"
-BEGIN, END = "<!-- contest:begin -->", "<!-- contest:end -->"
+MARKS = "<!-- contest:{}:begin -->", "<!-- contest:{}:end -->"
+"""Around what is told of an experiment's contest."""
+
 EDITION = 2
 
 PLANTED_MIN, NULL_MIN = 40, 300
@@ -41,10 +43,16 @@ SORTS = {
 }
 
 
-def last_line(file: Path = RESULTS) -> dict[str, Any]:
-    """The last record of the second edition."""
-    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
-    return dict(next(line for line in reversed(lines) if line.get("edition") == EDITION))
+def last_line(experiment: str = "operators") -> dict[str, Any]:
+    """The last record of an experiment's contest, of the second edition."""
+    lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines() if line]
+    return dict(
+        next(
+            line
+            for line in reversed(lines)
+            if line.get("edition") == EDITION and line.get("experiment", "operators") == experiment
+        )
+    )
 
 
 def of_trust(told: Mapping[str, Any]) -> str:
@@ -72,23 +80,9 @@ def of_trust(told: Mapping[str, Any]) -> str:
 
 
 def of_docs(told: Mapping[str, Any]) -> str:
-    """The figures of docs/project/detection.md: contestants, bars, curve, null nights, plants."""
+    """The figures of docs/project/detection.md: contestants, null nights, bars that are missed."""
     own = told["contestants"][OWN]
-    played = {sort: said for sort, said in SORTS.items() if _was_played(told, sort)}
     lines = [_made(told), "", *_contestants(told), ""]
-    lines.append(f"| isr-pipeline, `regressed` | {' | '.join(played.values())} |")
-    lines.append(f"|---|{'---:|' * len(played)}")
-    for what, said in SAID.items():
-        cells = [_percent(own[sort][what], counted=True) for sort in played]
-        lines.append(f"| {said} | {' | '.join(cells)} |")
-    lines += ["", "Found by true ratio, phases drawn anew:", ""]
-    bins = [f"from × {one['from']:g}" for one in next(iter(told["curve"][ANEW].values()))]
-    lines += [f"| metric | {' | '.join(bins)} |", f"|---|{'---:|' * len(bins)}"]
-    for metric, curve in told["curve"][ANEW].items():
-        if any(one["of"] for one in curve):
-            cells = [_percent(one, counted=True) for one in curve]
-            lines.append(f"| {quantities.label(metric)} | {' | '.join(cells)} |")
-    lines.append("")
     for size, null in told["null"].items():
         lines.append(
             f"* {null['nights']} null nights of {size} configurations, all harmlessly changed: "
@@ -100,8 +94,29 @@ def of_docs(told: Mapping[str, Any]) -> str:
         f"* {own['alarms']} alarms for planted regressions and beside them: "
         f"{_percent(own['right'])} right."
     )
-    lines += [f"* {_missed(told)}", "", *_plants(told)]
+    lines.append(f"* {_missed(told)}")
     return "\n".join(lines)
+
+
+def of_results(told: Mapping[str, Any]) -> str:
+    """benchmarks/results/detection.md: bars, found by true ratio, every plant."""
+    own = told["contestants"][OWN]
+    played = {sort: said for sort, said in SORTS.items() if _was_played(told, sort)}
+    lines = [
+        f"| isr-pipeline, `regressed` | {' | '.join(played.values())} |",
+        f"|---|{'---:|' * len(played)}",
+    ]
+    for what, said in SAID.items():
+        cells = [_percent(own[sort][what], counted=True) for sort in played]
+        lines.append(f"| {said} | {' | '.join(cells)} |")
+    lines += ["", "Found by true ratio, phases drawn anew:", ""]
+    bins = [f"from × {one['from']:g}" for one in next(iter(told["curve"][ANEW].values()))]
+    lines += [f"| metric | {' | '.join(bins)} |", f"|---|{'---:|' * len(bins)}"]
+    for metric, curve in told["curve"][ANEW].items():
+        if any(one["of"] for one in curve):
+            cells = [_percent(one, counted=True) for one in curve]
+            lines.append(f"| {quantities.label(metric)} | {' | '.join(cells)} |")
+    return "\n".join([*lines, "", *_plants(told)])
 
 
 def _contestants(told: Mapping[str, Any]) -> list[str]:
@@ -130,6 +145,7 @@ def _was_played(told: Mapping[str, Any], sort: str) -> bool:
 
 
 def _plants(told: Mapping[str, Any]) -> list[str]:
+    """A table: every plant with its true ratios, and how many nights found it."""
     metrics = list(told["curve"][ANEW])
     lines = [
         f"| planted | in | {' | '.join(quantities.label(name) for name in metrics)} |",
@@ -158,7 +174,7 @@ def _made(told: Mapping[str, Any]) -> str:
         f"Made by `make contest`{_given(told)} on {told['date'][:10]}, on {told['machine']}. "
         "The last line of `benchmarks/results/detection.jsonl` has it all. "
         f"{told['planted']} regressions were planted in {told['hosts']} configurations of "
-        f"`operators`, {told['nights']} nights each{together}. "
+        f"`{told.get('experiment', 'operators')}`, {told['nights']} nights each{together}. "
         f"Their true sizes are over {told['pool']['scenarios']} scenarios. "
         f"Intervals of 95 % take a regression as the unit.{_budget(told)}"
     )
@@ -223,32 +239,37 @@ def _percent(share: Mapping[str, Any], *, counted: bool = False) -> str:
     return f"{100 * share['share']:.0f} %{of} ({low:.0f}–{high:.0f})"
 
 
+TRUST = REPOSITORY / "docs" / "trust.md"
+DOCS = REPOSITORY / "docs" / "project" / "detection.md"
+
 PAGES = {
-    REPOSITORY / "docs" / "trust.md": of_trust,
-    REPOSITORY / "docs" / "project" / "detection.md": of_docs,
+    (TRUST, "operators"): of_trust,
+    (DOCS, "operators"): of_docs,
+    (RESULTS.with_suffix(".md"), "operators"): of_results,
 }
-"""File with marks -> what writes what stands between them."""
+"""(file with marks, experiment) -> what writes what stands between them."""
 
 
-def targets() -> dict[Path, str]:
-    """File -> what stands between its marks, after the last line."""
-    told = last_line()
-    return {file: writer(told) for file, writer in PAGES.items()}
+def targets() -> dict[tuple[Path, str], str]:
+    """(file, experiment) -> what stands between its marks, after the last line."""
+    return {(file, name): writer(last_line(name)) for (file, name), writer in PAGES.items()}
 
 
-def between_marks(text: str) -> str | None:
-    """What stands between the marks; None without them."""
-    found = re.search(f"{BEGIN}\n(.*?)\n{END}", text, re.DOTALL)
+def between_marks(text: str, experiment: str) -> str | None:
+    """What stands between an experiment's marks; None without them."""
+    begin, end = (mark.format(experiment) for mark in MARKS)
+    found = re.search(f"{begin}\n(.*?)\n{end}", text, re.DOTALL)
     return found[1] if found else None
 
 
 def write() -> list[Path]:
     """Write the tables into every file that has the marks; those that were changed."""
     changed = []
-    for file, told in targets().items():
+    for (file, experiment), told in targets().items():
+        begin, end = (mark.format(experiment) for mark in MARKS)
         text = file.read_text(encoding="utf-8")
-        now = between_marks(text)
+        now = between_marks(text, experiment)
         if now is not None and now != told:
-            file.write_text(text.replace(f"{BEGIN}\n{now}\n{END}", f"{BEGIN}\n{told}\n{END}"))
+            file.write_text(text.replace(f"{begin}\n{now}\n{end}", f"{begin}\n{told}\n{end}"))
             changed.append(file)
     return changed

@@ -80,6 +80,10 @@ def cells(
     return ("", *SHOWN.values()), rows
 
 
+ESTIMATED = "How often faults happen is an estimate."
+"""What a page says once, and a terminal below its figures."""
+
+
 def absolute(
     question: Question, reference: Mapping[str, float], *, is_of_a_year: bool = True
 ) -> str:
@@ -95,7 +99,7 @@ def absolute(
         f"{heading} {_figure(metric, reference[metric], is_of_a_year=is_of_a_year)}"
         for metric, heading in SHOWN.items()
     )
-    return f"{label}: {values}. How often faults happen is an estimate."
+    return f"{label}: {values}."
 
 
 def _figure(metric: str, value: float, *, is_of_a_year: bool) -> str:
@@ -128,7 +132,7 @@ def text(
         "",
         f"Ratios to {reference} over {scenarios} fault scenarios, with 95 % intervals.",
         *textwrap.wrap(
-            absolute(question, reference_values, is_of_a_year=is_of_a_year),
+            f"{absolute(question, reference_values, is_of_a_year=is_of_a_year)} {ESTIMATED}",
             LINE,
             subsequent_indent="  ",
         ),

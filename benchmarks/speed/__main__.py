@@ -1,7 +1,7 @@
 """``python -m benchmarks.speed``: measure, and print side by side.
 
 python -m benchmarks.speed                    everything (about six minutes)
-python -m benchmarks.speed --parts kernel     one part: kernel, loops, scale, spark, night
+python -m benchmarks.speed --parts kernel     one part: kernel, scale, spark, night
 python -m benchmarks.speed --quick            small samples
 python -m benchmarks.speed --record           append a line to the results, fill the pages
 """
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
 LOAD_MAX = 0.5
 PAIRS, RUNS, PANEL_SCENARIOS = 60, 5, 200
-STRETCH_MS, STRETCH_RUNS = 3_000.0, 3
 SCALE_TURNS = 3
-QUICK_PAIRS, QUICK_RUNS, QUICK_SCENARIOS, QUICK_STRETCH_MS = 8, 2, 4, 500.0
+QUICK_PAIRS, QUICK_RUNS, QUICK_SCENARIOS = 8, 2, 4
 _REASON_MAX = 500
 
 
@@ -113,13 +112,6 @@ def _parts(quick: bool, experiment: str | None) -> dict[str, Callable[[], Any]]:
             return part.measure(QUICK_PAIRS, QUICK_RUNS, QUICK_SCENARIOS)
         return part.measure(PAIRS, RUNS, PANEL_SCENARIOS)
 
-    def loops() -> Any:
-        from benchmarks.speed import loops as part  # noqa: PLC0415
-
-        if quick:
-            return part.measure(QUICK_STRETCH_MS, 1)
-        return part.measure(STRETCH_MS, STRETCH_RUNS)
-
     def scale() -> Any:
         from benchmarks.speed import scale as part  # noqa: PLC0415
 
@@ -135,7 +127,7 @@ def _parts(quick: bool, experiment: str | None) -> dict[str, Callable[[], Any]]:
 
         return part.newest(experiment)
 
-    return {"kernel": kernel, "loops": loops, "scale": scale, "spark": spark, "night": night}
+    return {"kernel": kernel, "scale": scale, "spark": spark, "night": night}
 
 
 if __name__ == "__main__":

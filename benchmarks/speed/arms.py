@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from isr_pipeline.scenarios.model import Scenario
 
 compiled = numba.njit(cache=True, nogil=True, **OPTIONS)
-"""How the loops beside the kernel are compiled: with the kernel's own settings."""
+"""How what stands beside the kernel is compiled: with the kernel's own settings."""
 
 STRIDE = 89
 """Scenarios from one pair of a sample to the next; shares no factor with the panel's size, so that

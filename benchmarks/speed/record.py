@@ -22,13 +22,12 @@ from isr_pipeline.experiment.plan import code_version
 if TYPE_CHECKING:
     from benchmarks.speed.arms import Measured
     from benchmarks.speed.kernel import KernelFigures
-    from benchmarks.speed.loops import LoopFigures
     from benchmarks.speed.night import NightFigures
     from benchmarks.speed.scale import ScaleFigures
     from benchmarks.speed.spark import SparkFigures
 
 RESULTS = REPOSITORY / "benchmarks" / "results" / "speed.jsonl"
-PARTS = ("kernel", "loops", "scale", "spark", "night")
+PARTS = ("kernel", "scale", "spark", "night")
 
 
 @dataclass(slots=True)
@@ -36,7 +35,6 @@ class Figures:
     """What the parts found; None for one that was not run, with the reason under its name."""
 
     kernel: KernelFigures | None = None
-    loops: LoopFigures | None = None
     scale: ScaleFigures | None = None
     spark: SparkFigures | None = None
     night: NightFigures | None = None
@@ -66,7 +64,6 @@ class Bar:
 
 BARS = {
     "kernel_over_bare_tree": Bar(at_least=0.35),
-    "kernel_over_simpy": Bar(at_least=30),
     "skipping_over_brute_force": Bar(at_least=20),
     "30x3000_over_6x60": Bar(at_least=1 / 3),
     "100x20000_over_6x60": Bar(at_least=1 / 8),
@@ -88,10 +85,9 @@ BARS = {
 
 def ratios_of(found: Figures) -> dict[str, Measured | None]:
     """The ratios that are compared over commits; None where their part was not run."""
-    kernel, loops, scale, spark = found.kernel, found.loops, found.scale, found.spark
+    kernel, scale, spark = found.kernel, found.scale, found.spark
     return {
         "kernel_over_bare_tree": kernel.kernel_over_tree if kernel else None,
-        "kernel_over_simpy": loops.kernel_over_simpy if loops else None,
         "skipping_over_brute_force": kernel.panel_time_ratio if kernel else None,
         "30x3000_over_6x60": scale.middle_over_small if scale else None,
         "100x20000_over_6x60": scale.large_over_small if scale else None,
@@ -114,7 +110,7 @@ def line(found: Figures, load_before: float) -> dict[str, Any]:
         found: what its parts found.
         load_before: the machine's load before it began: of others.
     """
-    kernel, loops, spark, night = found.kernel, found.loops, found.spark, found.night
+    kernel, spark, night = found.kernel, found.spark, found.night
     ratios = ratios_of(found)
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -130,7 +126,7 @@ def line(found: Figures, load_before: float) -> dict[str, Any]:
             for name, one in ratios.items()
         },
         "more_ratios": _more_ratios(found),
-        "events_per_s": _events_per_s(kernel, loops),
+        "events_per_s": _events_per_s(kernel),
         "broker_hours_per_core_s": kernel
         and {
             "brute_force": _short(kernel.brute_broker_hours_per_s.median),
@@ -171,7 +167,7 @@ def line(found: Figures, load_before: float) -> dict[str, Any]:
 
 def _more_ratios(found: Figures) -> dict[str, Any]:
     """Ratios that no bar is about."""
-    kernel, loops, spark, scale = found.kernel, found.loops, found.spark, found.scale
+    kernel, spark, scale = found.kernel, found.spark, found.scale
     return {
         "kernel_over_branch_free_tree": kernel
         and _short(kernel.kernel_over_branch_free_tree.median),
@@ -182,18 +178,14 @@ def _more_ratios(found: Figures) -> dict[str, Any]:
         "jumps_alone_over_brute_force_in_events": kernel and _short(kernel.event_ratio),
         "kernel_cpu_share_of_busy": spark and _short(spark.kernel_cpu_share.median),
         "pairs_over_runs": kernel and _short(kernel.panel.pairs / kernel.panel.runs),
-        "kernel_over_python": loops and _short(loops.kernel_over_python.median),
         "30x3000_over_6x60_light": scale and _short(scale.middle_over_small_light.median),
         "100x20000_over_6x60_light": scale and _short(scale.large_over_small_light.median),
-        "kernel_over_simpy_without_handlers": loops and _short(loops.kernel_over_simpy_bare.median),
     }
 
 
-def _events_per_s(kernel: KernelFigures | None, loops: LoopFigures | None) -> dict[str, Any]:
+def _events_per_s(kernel: KernelFigures | None) -> dict[str, Any]:
     """Events a second of every loop; names are those of the table on the terminal."""
-    rates: dict[str, Any] = dict.fromkeys(
-        ("kernel_brute_force", "kernel_jumps", "stretch_kernel", "python", "simpy", "simpy_bare")
-    )
+    rates: dict[str, Any] = dict.fromkeys(("kernel_brute_force", "kernel_jumps"))
     if kernel is not None:
         for slots, rate in kernel.tree_events_per_s.items():
             rates[f"bare_tree_{slots}_slots"] = round(rate.median)
@@ -201,11 +193,6 @@ def _events_per_s(kernel: KernelFigures | None, loops: LoopFigures | None) -> di
             rates[f"branch_free_tree_{slots}_slots"] = round(without.median)
         rates["kernel_brute_force"] = round(kernel.brute_events_per_s.median)
         rates["kernel_jumps"] = round(kernel.jump_events_per_s.median)
-    if loops is not None:
-        rates["stretch_kernel"] = round(loops.kernel.median)
-        rates["python"] = round(loops.python.median)
-        rates["simpy"] = round(loops.simpy.median)
-        rates["simpy_bare"] = round(loops.simpy_bare.median)
     return rates
 
 

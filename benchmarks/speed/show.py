@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from benchmarks.speed.arms import Measured
     from benchmarks.speed.kernel import KernelFigures
-    from benchmarks.speed.loops import LoopFigures
     from benchmarks.speed.night import NightFigures
     from benchmarks.speed.scale import ScaleFigures
     from benchmarks.speed.spark import SparkFigures
@@ -23,7 +22,6 @@ MILLION = 1e6
 
 WORDS = {
     "kernel_over_bare_tree": "kernel, brute force / bare winner tree",
-    "kernel_over_simpy": "kernel, brute force / SimPy, same handlers",
     "skipping_over_brute_force": "jumps and shared runs / brute force, reference panel, time",
     "30x3000_over_6x60": "30 brokers x 3 000 partitions / 6 x 60, events a second, brute force",
     "100x20000_over_6x60": "100 brokers x 20 000 partitions / 6 x 60, likewise",
@@ -43,8 +41,6 @@ def tables(found: Figures) -> Iterator[Table]:
     """Make a table of every part that was run, then the bars."""
     if found.kernel:
         yield _kernel(found.kernel)
-    if found.loops:
-        yield _loops(found.loops)
     if found.scale:
         yield _scale(found.scale)
     if found.spark:
@@ -106,24 +102,6 @@ def _kernel(kernel: KernelFigures) -> Table:
         "",
         "",
     )
-    return table
-
-
-def _loops(loops: LoopFigures) -> Table:
-    title = (
-        f"the same {loops.events} events in other loops ({loops.horizon_ms / 1000:g} s of the "
-        f"default cluster), {loops.kernel.runs} runs, processor time"
-    )
-    table = _table(title, "loop", "events / s", "kernel is faster by")
-    for name, rate, ratio in (
-        ("kernel, brute force", loops.kernel, None),
-        ("plain Python (the kernel, JIT off)", loops.python, loops.kernel_over_python),
-        ("SimPy, the kernel's handlers", loops.simpy, loops.kernel_over_simpy),
-        ("SimPy, handlers that only wait", loops.simpy_bare, loops.kernel_over_simpy_bare),
-    ):
-        table.add_row(
-            name, f"{rate.median:,.0f}{_spread(rate)}", "" if ratio is None else _with_spread(ratio)
-        )
     return table
 
 

@@ -293,7 +293,8 @@ def moves_back(rules: Rules, preferred: int, missing: int, percentage: int) -> b
     """Whether the leads that a broker misses are given back to it.
 
     KRaft gives back every one; ZooKeeper's controller only if more of them are missing than
-    leader.imbalance.per.broker.percentage (KafkaController.checkAndTriggerAutoLeaderRebalance).
+    leader.imbalance.per.broker.percentage (KafkaController.checkAndTriggerAutoLeaderRebalance @
+    3.9).
 
     Args:
         rules: the switches.

@@ -1,6 +1,7 @@
 """What a follower's fetcher thread does with a partition that fails (KIP-461, S004).
 
-Sources: server/AbstractFetcherThread.scala @ 0.8.2.2, 0.10.1.1, 2.2.2, 2.3.0, 1eb7644349.
+Sources: server/AbstractFetcherThread.scala @ 0.8.2.2, 0.10.1.1, 2.2.2, 2.3.0, 3.0.0, 3.1.0,
+1eb7644349.
 """
 
 from __future__ import annotations

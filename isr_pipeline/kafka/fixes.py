@@ -63,32 +63,31 @@ FIXES: tuple[Fix, ...] = (
     Fix(
         "KAFKA-1546",
         ("0.9",),
-        "a follower's lag is time alone, measured at the end of a read",
+        "lag is time alone, from a read's end on",
         {"clock": "read_end", "reset": "offsets", "message_lag": False},
     ),
     Fix(
         "KAFKA-1461",
         ("0.9",),
-        "a fetcher waits after a failed request, its thread once more",
+        "a failed fetch waits, its thread once more",
         {"backoff_none": False, "double_backoff": True},
     ),
     Fix(
         "KAFKA-1387",
         ("0.9",),
-        "a broker does not wait for the znode of its old session: its process ends",
+        "the znode of an old session ends a broker that starts",
         {"start_waits_for_session": False},
     ),
     Fix(
         "KAFKA-1845",
         ("0.9",),
-        "a broker whose fetch wait is above `replica.socket.timeout.ms` does not start",
+        "no start with a fetch wait above `replica.socket.timeout.ms`",
         {"socket_timeout_checked": True},
     ),
     Fix(
         "KAFKA-2063",
         ("0.10.1",),
-        "`replica.fetch.response.max.bytes` bounds an answer, and a batch above "
-        "`replica.fetch.max.bytes` passes (KIP-74)",
+        "`replica.fetch.response.max.bytes` bounds an answer; larger batches pass (KIP-74)",
         {"response_limit": True, "fetch_size_checked": False},
     ),
     Fix(
@@ -100,14 +99,13 @@ FIXES: tuple[Fix, ...] = (
     Fix(
         "KAFKA-4384",
         ("0.10.1.1",),
-        "a corrupt batch is fetched again; before, the next fetch ended the fetcher thread",
+        "a corrupt batch is fetched again and ends no thread",
         {"corrupt_kills_thread": False},
     ),
     Fix(
         "KAFKA-4485",
         ("0.10.2",),
-        "a follower at the end of the log in time is caught up as of its fetch; the high watermark "
-        "waits for it; ticks come twice in a lag limit",
+        "caught up is as of the fetch, and the high watermark waits for it; two ticks a lag limit",
         {
             "clock": "fetch_time",
             "reset": "every_call_sentinel",
@@ -118,7 +116,7 @@ FIXES: tuple[Fix, ...] = (
     Fix(
         "KAFKA-5121",
         ("0.11",),
-        "raising the high watermark takes the log's lock, and so waits for appends (KIP-98)",
+        "raising the high watermark waits for appends (KIP-98)",
         {"hw_takes_log_lock": True},
     ),
     Fix(
@@ -130,98 +128,98 @@ FIXES: tuple[Fix, ...] = (
     Fix(
         "KIP-101",
         ("0.11",),
-        "a new follower truncates to where its leader's epoch ends, not to its high watermark",
+        "a new follower truncates to where its leader's epoch ends",
         {"truncate_to_hw": False},
     ),
     Fix("KIP-112", ("1.0",), "a failed log dir ends no broker", {"io_error_halts": False}),
     Fix(
         "KAFKA-5642",
         ("1.1",),
-        "the last member stays in the ISR under ZooKeeper, unclean elections or not",
+        "under ZooKeeper the last ISR member stays",
         {"last_member_leaves": False},
     ),
     Fix(
         "KAFKA-5642",
         ("1.1",),
-        "requests of the controller to ZooKeeper are in flight together",
+        "requests to ZooKeeper are in flight together",
         {"zookeeper_pipelined": True},
     ),
     Fix(
         "KAFKA-6937",
         ("1.1.1", "2.0"),
-        "a replication quota delays no fetch of a follower in the ISR",
+        "replication quotas spare the ISR's fetches",
         {"quota_spares_in_sync": True},
     ),
     Fix(
         "KAFKA-7414",
         ("2.0.1",),
-        "a follower whose leader's log is shorter than its own goes on",
+        "a follower survives a leader with a shorter log",
         {"exits_over_truncation": False},
     ),
     Fix(
         "KAFKA-7128",
         ("2.0.1",),
-        "a follower joins only at an offset of its leader's own epoch",
+        "joining needs an offset in the leader's epoch",
         {"expand_needs_epoch_start": True},
     ),
     Fix(
         "KAFKA-7152",
         ("2.1",),
-        "a follower at the leader's very end is in sync however long ago it asked",
+        "at the log's very end a follower is in sync",
         {"log_end_exempt": True},
     ),
     Fix(
         "KIP-320",
         ("2.1",),
-        "a fetch names the leader epoch; each read and each tick takes the partition's lock",
+        "a fetch names the leader epoch; reads and ticks take the partition's lock",
         {"fetch_names_epoch": True, "isr_lock": "rw_always"},
     ),
     Fix(
         "KIP-461",
         ("2.3",),
-        "a partition that fails leaves its fetcher thread alive",
+        "a failed partition ends no fetcher thread",
         {"fetcher": "kip-461"},
     ),
     Fix(
         "KAFKA-3143",
         ("2.3",),
-        "a new controller of ZooKeeper takes dead followers out of the ISRs",
+        "a new ZooKeeper controller takes dead followers out",
         {"failover_removes_dead": True},
     ),
     Fix(
         "KAFKA-8400",
         ("2.4",),
-        "a failed read leaves the follower's record as it was",
+        "a failed read keeps the follower's record",
         {"failed_read_applied": False, "reset": "every_call"},
     ),
     Fix(
         "KAFKA-7538",
         ("2.5",),
-        "a tick takes the partition's lock only where it would shrink",
+        "a tick locks only where it would shrink",
         {"isr_lock": "rw_precheck"},
     ),
     Fix(
         "KAFKA-9102",
         ("2.5",),
-        "lag limit of 30 s and ZooKeeper session of 18 s by default (KIP-537)",
+        "defaults: lag limit 30 s, ZooKeeper session 18 s (KIP-537)",
         {"key_defaults": "2.7-3.2"},
     ),
     Fix(
         "KAFKA-9039",
         ("2.5",),
-        "a follower in sync whose partition stands still does not know it, and is throttled",
+        "an idle follower in sync is throttled",
         {"idle_lag_known": False},
     ),
     Fix(
         "KAFKA-8836",
         ("2.7",),
-        "a leader asks the controller to change the ISR (KIP-497)",
+        "the controller changes ISRs, asked by leaders (KIP-497)",
         {"async_isr": True, "answer_raises_hw": False},
     ),
     Fix(
         "KAFKA-8334",
         ("2.7",),
-        "a produce request is answered before the fetches that it completes are read",
+        "a produce is answered before delayed fetches are read",
         {"answers_before_delayed": True},
     ),
     Fix(
@@ -233,93 +231,92 @@ FIXES: tuple[Fix, ...] = (
     Fix(
         "#11246",
         ("3.1",),
-        "a stopping broker does not wait after its last try under ZooKeeper",
+        "no wait after a last try to stop (ZooKeeper)",
         {"pauses_after_last_try": False},
     ),
     Fix(
         "KAFKA-13091",
         ("3.1",),
-        "the answer to an ISR change raises the high watermark at once",
+        "an ISR change's answer raises the high watermark",
         {"answer_raises_hw": True},
     ),
     Fix(
         "KAFKA-8529",
         ("3.1",),
-        "a fetcher thread waits once after a failed request, not twice",
+        "a failed fetch waits once",
         {"double_backoff": False},
     ),
     Fix(
         "KAFKA-13790",
         ("3.3",),
-        "a leader forgets what it knows of followers on a new leader epoch alone, and ignores "
-        "older metadata",
+        "only a new leader epoch resets followers' records; older metadata are ignored",
         {"reset": "leader_epoch", "metadata_by_epoch": True},
     ),
     Fix(
         "#12081",
         ("3.3",),
-        "a follower at the log's end is caught up for the high watermark too",
+        "the log's end is caught up for the high watermark too",
         {"prev_leo_monotone": True, "hw_log_end": True},
     ),
     Fix(
         "KAFKA-13837",
         ("3.3",),
-        "a follower's record is written after each partition's read",
+        "records are written after each partition's read",
         {"record_per_partition": True},
     ),
     Fix(
         "KAFKA-13916",
         ("3.3",),
-        "neither leader nor controller takes a fenced or stopping broker into an ISR (KIP-841)",
+        "no fenced or stopping broker joins (KIP-841)",
         {"expand_needs_eligible": True, "alter_reverts": True, "controller_checks_isr": True},
     ),
     Fix(
         "KAFKA-14392",
         ("3.3.2",),
-        "a heartbeat of KRaft waits for half a session at most",
+        "KRaft's heartbeats wait half a session at most",
         {"heartbeats_within_session": True},
     ),
     Fix(
         "KAFKA-14617",
         ("3.5",),
-        "a leader remembers the broker epoch of a fetch (KIP-903)",
+        "leaders remember a fetch's broker epoch (KIP-903)",
         {"records_broker_epoch": True},
     ),
     Fix(
         "KAFKA-15080",
         ("3.5.1",),
-        "a follower in sync knows it however long its partition stands still",
+        "an idle follower in sync is not throttled",
         {"idle_lag_known": True},
     ),
     Fix(
         "KAFKA-15021",
         ("3.6",),
-        "a shrink begins no leader epoch under KRaft, and the high watermark waits for nobody who "
-        "may not join",
+        "a KRaft shrink begins no leader epoch; the high watermark waits for nobody who may not "
+        "join",
         {"kraft_shrink_bumps": False, "hw_ignores_ineligible": True},
     ),
     Fix(
         "KAFKA-15221",
         ("3.7",),
-        "a fetch of an older broker epoch is refused",
+        "fetches of older broker epochs are refused",
         {"stale_fetch_rejected": True},
     ),
     Fix(
         "KAFKA-15583",
         ("3.7",),
-        "the high watermark stands still under min ISR, which is at most the replication factor",
+        "the high watermark stands still under min ISR, at most the replication factor",
         {"hw_frozen_under_min_isr": True, "min_isr_capped": True},
     ),
     Fix(
         "KAFKA-15363",
         ("3.7",),
-        "a KRaft broker reports a failed log dir (KIP-858)",
+        "KRaft brokers report failed log dirs (KIP-858)",
         {"log_dirs_reported": True},
     ),
     Fix(
         "#15889",
         ("3.8",),
-        "a replication quota forgets bytes a whole time after the last of their sample",
+        "quotas forget bytes a whole time after their sample's last",
         {"quota_counts_from_last_byte": True},
     ),
     Fix(
@@ -331,8 +328,7 @@ FIXES: tuple[Fix, ...] = (
     Fix(
         "KAFKA-17793",
         ("4.0",),
-        "KRaft's sessions outlive a fence and are looked at every eighth of their length; "
-        "controllers look for leads to give back at a fixed rate",
+        "sessions outlive a fence, looked at by eighths; preferred leaders at a fixed rate",
         {
             "fence_ends_session": False,
             "sessions_checked_by_eighths": True,
@@ -349,13 +345,13 @@ FIXES: tuple[Fix, ...] = (
     Fix(
         "BrokerLifecycleManager",
         ("4.0",),
-        "a refused registration is tried again after at most half a session",
+        "refused registrations wait half a session at most",
         {"registration_retry": "up_to_half_session"},
     ),
     Fix(
         "KAFKA-19294",
         ("3.9.2", "4.0.1", "4.1"),
-        "a refused registration is tried again every heartbeat interval",
+        "refused registrations wait a heartbeat interval",
         {"registration_retry": "heartbeat_interval"},
     ),
     Fix(
@@ -367,7 +363,7 @@ FIXES: tuple[Fix, ...] = (
     Fix(
         "KAFKA-19522",
         ("4.1",),
-        "the last known leader is elected only alive",
+        "the last known leader must live",
         {"last_known_must_live": True},
     ),
 )

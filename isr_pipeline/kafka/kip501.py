@@ -1,10 +1,10 @@
 """KIP-501 and its relatives: what a leader does about its own slow reads.
 
 Solution 1 counts a follower as in sync while a read of its fetch is pending; the text
-(`s1-doc`, S000) and the pull request (`s1-pr`, apache/kafka #7802, utils/PendingRequests.scala
-@ f6a21ebaf2) differ in what the read's end does to the lag clock, see `replica.on_fetch`. Solution
-2 (`s2`, text only) adds a resignation. `li-transfer` is LinkedIn's fork (#386, #390): a leader
-hands over instead of shrinking below min.insync.replicas.
+(`s1-doc`, S000) and the pull request (`s1-pr`, apache/kafka #7802 of branch KAFKA-8733,
+utils/PendingRequests.scala @ f6a21ebaf2) differ in what the read's end does to the lag clock, see
+`replica.on_fetch`. Solution 2 (`s2`, text only) adds a resignation. `li-transfer` is LinkedIn's
+fork (#386, #390): a leader hands over instead of shrinking below min.insync.replicas.
 
 Pending reads are a multiset of fetch offsets, not of requests: a follower that timed out and asked
 again at the same offset is pending twice. No clock and no I/O here.

@@ -224,8 +224,9 @@ def alter_error(
         isr: the proposed ISR.
         acceptable: replicas that the controller accepts in an ISR.
 
-    ReplicationControlManager.validateAlterPartitionData @ 1eb7644349; before 3.3 the members of the
-    proposed ISR are not looked at.
+    ReplicationControlManager.validateAlterPartitionData @ 1eb7644349,
+    KafkaController.alterPartitions @ 3.3.0; before 3.3 the members of the proposed ISR are not
+    looked at.
     """
     if not leads:
         return AlterError.FENCED_LEADER_EPOCH
@@ -293,9 +294,10 @@ def answer_raises_hw(rules: Rules) -> bool:
 def write_waits(readers: int, held: bool) -> bool:
     """Whether a change of a partition's role or ISR has to wait.
 
-    New metadata (Partition.makeLeader, makeFollower, every release) and the answer to an
-    AlterPartition (Partition.handleAlterIsrResponse @ 2.8.2, submitAlterPartition @ 3.9) take the
-    write lock of leaderIsrUpdateLock, as a shrink does.
+    New metadata (Partition.makeLeader, makeFollower, every release; the broker's later ones wait
+    behind them, ReplicaManager.applyDelta @ 3.9) and the answer to an AlterPartition
+    (Partition.handleAlterIsrResponse @ 2.8.2, submitAlterPartition @ 3.9) take the write lock of
+    leaderIsrUpdateLock, as a shrink does.
 
     Args:
         readers: reads in progress that hold the lock: which do is `RuleSet.isr_lock`.

@@ -1,4 +1,8 @@
-"""What is left of a broker's logs after a hard stop, how long recovery takes, who exits over it."""
+"""What is left of a broker's logs after a hard stop, how long recovery takes, who exits over it.
+
+A leader that lost its log leads again if it is the last in the ISR, and the others truncate to it
+(KAFKA-15495; not with ELR).
+"""
 
 from __future__ import annotations
 
@@ -43,6 +47,8 @@ def surviving_end(lost: Lost, log_end: int, recovery_point: int, flushed: int) -
 @rule
 def recovery_us(size_bytes: int, bytes_per_s: int) -> int:
     """Time in which so many bytes of logs are recovered, in microseconds.
+
+    What was written since the recovery point is read (LogManager.loadLogs @ 3.9).
 
     Args:
         size_bytes: of all logs from their recovery points on.

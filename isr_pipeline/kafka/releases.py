@@ -75,16 +75,23 @@ class Lock(IntEnum):
     """What holds the partition's lock against the isr-expiration tick."""
 
     NONE = 0
+    """Nothing: what the proposals assume."""
     COMPLETION = 1
+    """To 2.0: the append that completes a delayed fetch; every tick wants it (ReplicaManager.scala,
+    Partition.scala @ 0.10.2.2, 2.0.1)."""
     RW_ALWAYS = 2
+    """2.1-2.4: every handler-stage read; every tick wants it (Partition.scala @ 2.2.2)."""
     RW_PRECHECK = 3
+    """2.5 and later: the same, but a tick wants it only where it would shrink (KAFKA-7538)."""
 
 
 class Fetcher(IntEnum):
     """What a follower's fetcher thread does with a partition that fails."""
 
     LEGACY = 0
+    """To 2.2: unexpected errors end the thread with all its partitions."""
     KIP_461 = 1
+    """2.3 and later: the partition is marked failed, and the thread goes on."""
 
 
 class Kip501(IntEnum):
@@ -101,9 +108,10 @@ class RegistrationRetry(IntEnum):
     """When KRaft's broker tries again whose registration was refused."""
 
     UP_TO_SESSION = 0
-    """After 100 ms, doubling up to the session's length."""
+    """After 100 ms, doubling up to the session's length (BrokerLifecycleManager.scala @ 2.8.2,
+    3.9.1)."""
     UP_TO_HALF_SESSION = 1
-    """The same up to half of it (4.0.0)."""
+    """The same up to half of it (BrokerLifecycleManager @ 4.0.0)."""
     HEARTBEAT_INTERVAL = 2
     """After every heartbeat interval (KAFKA-19294: 3.9.2, 4.0.1, 4.1)."""
 
@@ -112,7 +120,9 @@ class ElectionOrder(IntEnum):
     """The list that an election walks down."""
 
     ASSIGNMENT_ORDER = 0
+    """Every release."""
     ISR_ORDER = 1
+    """No release: KIP-501's Solution 2 needs it."""
 
 
 class Controller(IntEnum):

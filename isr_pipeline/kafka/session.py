@@ -113,7 +113,8 @@ def retry_after(rules: Rules, tries: int, heartbeat: int, session: int, supervis
     """How long after a refusal the broker tries again, in microseconds.
 
     KRaft: `RegistrationRetry`. ZooKeeper: the process ends and its supervisor starts it again;
-    0.8.2 waits a session within it (ZkUtils.createEphemeralPathExpectConflictHandleZKBug).
+    0.8.2 waits a session within it (ZkUtils.createEphemeralPathExpectConflictHandleZKBug @ 0.8.2.2;
+    KAFKA-1387).
 
     Args:
         rules: the switches.

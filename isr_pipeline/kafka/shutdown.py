@@ -12,7 +12,8 @@ FIRST_ASK_US: Final = 50_000
 (BrokerLifecycleManager, PENDING_CONTROLLED_SHUTDOWN @ 2.8.2, 3.9)."""
 
 SHUTDOWN_LIMIT_US: Final = 300_000_000
-"""After so long the broker stops without leave (BrokerServer.shutdown @ 3.9: five minutes)."""
+"""After so long the broker stops without leave (BrokerServer.shutdown, KafkaBroker @ 3.9: five
+minutes)."""
 
 
 @rule
@@ -34,7 +35,7 @@ def tries_again(rules: Rules, asked: int, tries: int) -> bool:
     """Whether a broker that still leads waits before it asks ZooKeeper's controller again, or goes.
 
     After its last try it goes on with the shutdown whatever it leads; to 3.0 it waits before that
-    (KafkaServer.controlledShutdown @ 0.8.2.2, 2.6.0, 3.0.0, 3.1.0).
+    (KafkaServer.controlledShutdown @ 0.8.2.2, 1.0.0, 2.6.0, 3.0.0, 3.1.0, 3.5.0).
 
     Args:
         rules: the switches.

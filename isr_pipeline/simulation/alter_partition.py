@@ -1,8 +1,8 @@
 """Changes of a partition's ISR, and the leader's resignation: decided, sent, committed, learned.
 
-Up to 2.6 a change of the ISR is one synchronous ZooKeeper write under the partition's lock; from
-2.7 on it is proposed, and answered by the controller later (KIP-497). KIP-501's Solution 2 gives up
-on a read, and on leading.
+Up to 2.6 a change of the ISR is one synchronous ZooKeeper write under the partition's lock
+(Partition.updateIsr @ 2.2.2); from 2.7 on it is proposed, and answered by the controller later
+(KIP-497, AlterIsrManager.scala @ 2.8.2). KIP-501's Solution 2 gives up on a read, and on leading.
 """
 
 from __future__ import annotations

@@ -540,7 +540,7 @@ def _bootstrap(world: World, rules: Rules, fault: Fault) -> None:
 def _next_controller(world: World, rules: Rules, fault: Fault) -> int:
     """When another controller takes over: under ZooKeeper the dead one's znode outlives it.
 
-    `KafkaController.elect` waits for /controller, which is ephemeral (@ 0.8.2.2, 3.9).
+    `KafkaController.elect` waits for /controller, which is ephemeral (@ 0.8.2.2, 1.1.0, 3.9).
     """
     broker = fault.broker
     if is_kraft(rules) or not broker or broker.unheard_since == INF:

@@ -159,13 +159,16 @@ class TestTold:
 
     def test_the_page_has_the_last_line(self) -> None:
         """`python -m benchmarks.causes --write` puts it there."""
-        assert tell.between_marks(tell.PAGE.read_text(encoding="utf-8")) == tell.expected()
+        page = tell.PAGE.read_text(encoding="utf-8")
+        for experiment, line in tell.last_lines().items():
+            assert tell.between_marks(page, experiment) == tell.of_docs(line)
 
     def test_written(self, tmp_path: Path) -> None:
         """What stands between the marks is replaced, and nothing else."""
         page = tmp_path / "page.md"
-        page.write_text(f"before\n{tell.BEGIN}\nold\n{tell.END}\nafter\n")
+        begin, end = (mark.format("operators") for mark in tell.MARKS)
+        page.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
         assert tell.write(page)
-        text = page.read_text()
-        assert text == f"before\n{tell.BEGIN}\n{tell.expected()}\n{tell.END}\nafter\n"
+        told_last = tell.of_docs(tell.last_lines()["operators"])
+        assert page.read_text() == f"before\n{begin}\n{told_last}\n{end}\nafter\n"
         assert not tell.write(page)

@@ -494,6 +494,7 @@ class TestParts:
         """Each is one that is planted everywhere as well."""
         contest = contest_of(load_contest())
         names = {one.name for one in plants(contest)}
+        assert contest.earns is not None
         alone = [name for some in contest.earns.in_one_stratum.values() for name in some]
         assert set(alone) <= names
         assert len(alone) >= 10
@@ -603,10 +604,11 @@ class TestScore:
 class TestTold:
     """What the pages say is what the last line says."""
 
-    @pytest.mark.parametrize("file", list(tell.PAGES), ids=lambda file: file.name)
-    def test_pages_are_written_from_the_last_line(self, file: Path) -> None:
+    @pytest.mark.parametrize(("file", "experiment"), list(tell.PAGES))
+    def test_pages_are_written_from_the_last_line(self, file: Path, experiment: str) -> None:
         """`python -m benchmarks.detection --write` was run after the last contest."""
-        assert tell.between_marks(file.read_text(encoding="utf-8")) == tell.targets()[file]
+        stands = tell.between_marks(file.read_text(encoding="utf-8"), experiment)
+        assert stands == tell.targets()[file, experiment]
 
     def test_a_quick_contest_says_so(self) -> None:
         """Its last line is marked, and both pages say it, with all other arguments."""
@@ -651,8 +653,9 @@ class TestTold:
     def test_marks_stay(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Writing changes what is between them and nothing else."""
         page = tmp_path / "page.md"
-        page.write_text(f"a\n{tell.BEGIN}\nold\n{tell.END}\nz\n")
-        monkeypatch.setattr(tell, "targets", lambda: {page: "new"})
+        begin, end = (mark.format("load") for mark in tell.MARKS)
+        page.write_text(f"a\n{begin}\nold\n{end}\nz\n")
+        monkeypatch.setattr(tell, "targets", lambda: {(page, "load"): "new"})
         assert tell.write() == [page]
-        assert page.read_text() == f"a\n{tell.BEGIN}\nnew\n{tell.END}\nz\n"
+        assert page.read_text() == f"a\n{begin}\nnew\n{end}\nz\n"
         assert tell.write() == []

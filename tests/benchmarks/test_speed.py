@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import reference
 from benchmarks.speed import __main__ as program
-from benchmarks.speed import kernel, large, loops, night, plot, record, sizing, tree
+from benchmarks.speed import kernel, large, night, plot, record, sizing, tree
 from benchmarks.speed import spark as on_spark
 from benchmarks.speed.arms import measured, ratios, sample, sampled_pairs
 from benchmarks.speed.spark_arm import (
@@ -22,13 +22,16 @@ from benchmarks.speed.spark_arm import (
     chosen_scenarios,
 )
 from isr_pipeline.base.home import Home
+from isr_pipeline.experiment.file import scenario_frame
 from isr_pipeline.night.status import Status, folder_of, write_status
+from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.simulation.world.tables import SLOT_BITS, SLOT_MASK
 from tests.tables import from_table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from isr_pipeline.scenarios.model import Scenario
     from isr_pipeline.scenarios.panels import ScenarioRow
 
 
@@ -130,30 +133,23 @@ class TestBareTree:
         assert 1500 < states[0] < 2500
 
 
-class TestLoops:
+def stretch(horizon_ms: float) -> Scenario:
+    """The reference's cluster and load, with a disk that stalls for a third of the time."""
+    frame = scenario_frame(reference.experiment())
+    broker = frame["cluster"]["brokers"][0]
+    third = int(horizon_ms // 3)
+    stall = {"kind": "read_stall", "broker": broker, "start_ms": third, "duration_ms": third}
+    written = {**frame, "scenario_id": "stretch", "horizon_ms": horizon_ms, "warmup_ms": 0}
+    return parse_scenario({**written, "faults": [stall]}, "the stretch")
+
+
+class TestArms:
     """Arms that are compared do the same work."""
-
-    def test_every_loop_comes_to_the_kernels_outcome(self) -> None:
-        """Plain Python and SimPy fire the same events, and every measure is equal."""
-        expected = loops._kernel_outcome(loops.stretch(150.0))
-        told = loops._python_arms(150.0)
-        assert told["outcomes"]["python"] == told["outcomes"]["simpy"] == expected
-        assert expected["kernel_events"] > 1_000
-        assert set(told["events_per_s"]) == {"python", "simpy", "simpy_bare"}
-
-    def test_an_arm_that_does_something_else_is_no_arm(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """A loop with another outcome is refused, not compared."""
-        other: dict[str, dict[str, int]] = {"python": {}, "simpy": {}}
-        monkeypatch.setattr(loops, "_python_arms", lambda _: {"outcomes": other})
-        with pytest.raises(loops.LoopsDiffer, match="python"):
-            loops.measure(150.0, 1)
 
     def test_jumps_leave_events_and_broker_hours_as_they_are(self) -> None:
         """Both arms have simulated the same; with jumps fewer events fired."""
         brute, jumps = kernel.Arm(), kernel.Arm()
-        kernel.run_both(loops.stretch(20_000.0), brute, jumps)
+        kernel.run_both(stretch(20_000.0), brute, jumps)
         assert brute.events == brute.all_events == jumps.all_events
         assert jumps.events < brute.events / 2
         assert brute.broker_hours == jumps.broker_hours == pytest.approx(6 * 20 / 3600)
@@ -172,7 +168,7 @@ class TestLoops:
         outcomes = iter([{"records_acked": 1}, {"records_acked": 2}])
         monkeypatch.setattr(kernel, "outcome_of", lambda _: next(outcomes))
         with pytest.raises(kernel.OutcomesDiffer, match="stretch"):
-            kernel.run_both(loops.stretch(100.0), kernel.Arm(), kernel.Arm())
+            kernel.run_both(stretch(100.0), kernel.Arm(), kernel.Arm())
 
 
 RUN = SliceRun(
@@ -464,7 +460,7 @@ class TestProgram:
         with pytest.raises(SystemExit):
             program.main()
         said = capsys.readouterr().err
-        assert "moon is no part; there are kernel, loops, scale, spark, night" in said
+        assert "moon is no part; there are kernel, scale, spark, night" in said
 
     def test_a_part_that_fails_is_recorded_as_not_run(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -231,7 +231,7 @@ class TestLogNight:
         assert statuses == {"today": "FINISHED", "kip-501-s1": "FINISHED", "lag-20s": "FAILED"}
 
     def test_an_experiment_says_what_it_asks(self, client: MlflowClient) -> None:
-        """It has the classic kind; its description leads to the trends of its nights."""
+        """It has the classic kind; its description leads to trends and to the last comparison."""
         plan = judged().plan(NIGHT)
         log_night(plan, "manual__1")
         experiment = client.get_experiment_by_name("isr-pipeline/synthetic")
@@ -242,6 +242,8 @@ class TestLogNight:
         trends = client.get_experiment_by_name("isr-pipeline/synthetic/trends")
         assert trends is not None
         assert f"({page(trends.experiment_id, plan.panel_digest)})" in note
+        assert f"[{NIGHT}: report](" in note
+        assert "[configurations side by side](#/compare-runs?" in note
 
     def test_an_experiment_of_somebody_else_is_refused(
         self, client: MlflowClient, monkeypatch: pytest.MonkeyPatch

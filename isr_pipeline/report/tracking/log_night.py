@@ -60,6 +60,14 @@ TABLES = ("summary", "verdicts")
 CHANGES_SHOWN = 12
 """Changes since the baseline that a note lists."""
 
+REPORT, SIDE_BY_SIDE, CHARTED, TRENDS = (
+    "report",
+    "configurations side by side",
+    "their ratios, charted",
+    "trends of nights",
+)
+"""Texts of links."""
+
 COMPARED_MAX = 40
 """Configurations that one page of MLflow shows side by side: an address has an end."""
 
@@ -101,7 +109,7 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
             client.set_terminated(run_id, "FAILED" if run_id in failed else "FINISHED")
         _pin(client, plan.experiment)
         trend.log_trends(client, trends, verdict, _values(plan), plan.reference)
-        _describe(client, plan, known, trends)
+        _describe(client, plan, known, links)
     pages.remember(plan.place, experiment_id=known, run_id=parent)
     return parent
 
@@ -398,10 +406,11 @@ def _log_tables(client: MlflowClient, parent: str, plan: Plan, verdict: NightVer
         client.log_table(parent, beside, "tables/reference.json")
 
 
-def _describe(client: MlflowClient, plan: Plan, known: str, trends: str) -> None:
-    """Tell in the experiment's description what it asks and where its trends are."""
-    links = {"trends of nights, charted": trend.page(trends, plan.panel_digest)}
-    note = names.experiment_note(plan.experiment, plan.definition.description, links)
+def _describe(client: MlflowClient, plan: Plan, known: str, links: dict[str, str]) -> None:
+    """Tell above the list of runs what is asked, and where the night logged last is compared."""
+    of_night = {f"{plan.night}: {REPORT}": links[REPORT]}
+    shown = of_night | {name: links[name] for name in (SIDE_BY_SIDE, CHARTED, TRENDS)}
+    note = names.experiment_note(plan.experiment, plan.definition.description, shown)
     client.set_experiment_tag(known, pages.NOTE_TAG, note)
 
 
@@ -426,10 +435,10 @@ def _links(
         links["DAG run"] = f"{pages.airflow()}/dags/{dag_id}/runs/{quote(dag_run_id, safe='')}"
     return {
         **links,
-        "report": pages.report_of(known, parent),
-        "configurations side by side": pages.comparison(known, children[:COMPARED_MAX]),
-        "their ratios, charted": pages.charted(known, f"tags.mlflow.parentRunId = '{parent}'"),
-        "trends of nights": trend.page(trends, plan.panel_digest),
+        REPORT: pages.report_of(known, parent),
+        SIDE_BY_SIDE: pages.comparison(known, children[:COMPARED_MAX]),
+        CHARTED: pages.charted(known, f"tags.mlflow.parentRunId = '{parent}'"),
+        TRENDS: trend.page(trends, plan.panel_digest),
     }
 
 
