@@ -31,7 +31,7 @@ SOAK_ARGS ?=
 FINDING ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quick-setup finding nightly ui test tests compiled test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env airflow-test compose-test soak-nights store-test cluster-test pictures answers release image clean
+.PHONY: help setup quick-setup finding nightly ui test tests compiled test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env airflow-test compose-test soak-nights store-test cluster-test tutorials pictures answers release image clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -110,7 +110,7 @@ pictures: setup  ## docs/img/night.png and w3b.png and the night that the docs p
 	@$(RUN) $(BIN)/python -m tools.pictures
 
 soak-nights: setup  ## NIGHTS= (30) nights through make ui with restarts and kills: is each there once, do memory and stores stay (half an hour)
-	@$(RUN) $(BIN)/python tools/soak_nights.py --nights "$(NIGHTS)" $(SOAK_ARGS)
+	@$(RUN) $(BIN)/python -m tools.soak_nights --nights "$(NIGHTS)" $(SOAK_ARGS)
 
 answers: setup  ## a night of operators, proposals and history each; `python -m tools.answers --show NAME` prints what it answered (a quarter of an hour)
 	@$(RUN) $(BIN)/python -m tools.answers
@@ -130,6 +130,9 @@ store-test: setup  ## nights in an object store that fails, forgets or refuses, 
 cluster-test: setup  ## a Spark cluster that loses a worker; each service of docker-compose.yaml, without containers (a quarter of an hour)
 	@$(RUN) $(BIN)/pytest -m rehearsal tests/end_to_end/test_cluster.py tests/end_to_end/test_services.py
 
+tutorials: setup  ## docs/tutorials, typed in a fresh clone each: what was committed ends and prints as the pages say (a quarter of an hour)
+	@unset MAKEFLAGS; $(RUN) $(BIN)/pytest -m rehearsal --durations 0 --durations-min 5 tests/end_to_end/test_tutorials.py
+
 release: setup  ## dist/: wheel, documentation, constraints, SBOM (CycloneDX) and SHA256SUMS
 	@$(RUN) $(BIN)/python tools/release.py
 
@@ -140,7 +143,7 @@ env:  ## write .env with random secrets for docker-compose.yaml
 	@"$(PYTHON)" -E -X utf8 tools/make_env.py
 
 compose-test: setup  ## rehearse docker-compose.yaml: nights, killed workers, down and up (docker or podman; COMPOSE_TEST_ARGS='--no-build --keep')
-	@$(RUN) $(BIN)/python tools/compose_test.py $(COMPOSE_TEST_ARGS)
+	@$(RUN) $(BIN)/python -m tools.compose_test $(COMPOSE_TEST_ARGS)
 
 clean:  ## remove the environment and all state (asks nothing)
 	rm -rf .venv .tools .state

@@ -11,31 +11,22 @@ from __future__ import annotations
 
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 from tests.storage.server import BUCKET, running
+from tools.rehearsal import Site
 
 EXPERIMENT, NIGHT = "smoke", "2026-11-20"
 
 
 def seconds(variables: dict[str, str]) -> float:
-    """Run the night; how long it took.
-
-    Raises:
-        SystemExit: it failed; what it said.
-    """
+    """Run the night; how long it took."""
+    site = Site(Path(variables["ISR_PIPELINE_HOME"]), {**os.environ, **variables})
     began = time.monotonic()
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / "isr-pipeline"), "night", "run", "--in-process",
-         "--experiment", EXPERIMENT, "--night", NIGHT],
-        env={**os.environ, **variables}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode != 0:
-        sys.exit(done.stdout + done.stderr)
+    site.run("night", "run", "--in-process", "--experiment", EXPERIMENT, "--night", NIGHT)
     return time.monotonic() - began
 
 

@@ -18,6 +18,7 @@ from ruamel.yaml import YAML
 
 from tests.saying import finished
 from tools import compose_test
+from tools.rehearsal import RehearsalError
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -281,7 +282,7 @@ class TestRehearsal:
         secrets = {"AIRFLOW_ADMIN_PASSWORD": ""}
         site = compose_test.Site(engine, tmp_path, {"AIRFLOW_PORT": 1}, secrets)
         compose_test.run_dag(site, compose_test.NIGHTLY, {})
-        with pytest.raises(compose_test.RehearsalError, match="ended before it could be disturbed"):
+        with pytest.raises(RehearsalError, match="ended before it could be disturbed"):
             compose_test.run_dag(site, compose_test.NIGHTLY, {}, compose_test.kill_workers)
 
 

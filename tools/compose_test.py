@@ -13,7 +13,6 @@ import json
 import os
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -28,6 +27,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from isr_pipeline.night.stack import free_port
+from tools.rehearsal import RehearsalError, wait_until
+
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = "isr-rehearsal"
 HEALTHY_SECONDS_MAX = 900
@@ -41,10 +43,6 @@ WORKERS = ("spark-worker-1", "spark-worker-2")
 COMPOSE: dict[str, Any] = YAML(typ="safe").load(ROOT / "docker-compose.yaml")
 SERVICES = tuple(name for name, one in COMPOSE["services"].items() if one["restart"] != "no")
 """Services that stay up; the others end when they have done their work."""
-
-
-class RehearsalError(Exception):
-    """What did not hold, in one line."""
 
 
 @dataclass
@@ -213,14 +211,6 @@ def answers(command: list[str], variables: dict[str, str]) -> bool:
     return subprocess.run(command, env=variables, capture_output=True, check=False).returncode == 0
 
 
-def free_port() -> int:
-    """Return a port of the loopback that nothing listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def draw_secrets(file: Path) -> dict[str, str]:
     """Write an ``.env`` and read it."""
     subprocess.run(
@@ -282,15 +272,12 @@ def start(site: Site) -> None:
 
 def await_health(site: Site) -> None:
     """Wait until all services are healthy."""
-    limit = time.monotonic() + HEALTHY_SECONDS_MAX
-    while True:
-        sick = {name: site.health(name) for name in SERVICES}
-        sick = {name: state for name, state in sick.items() if state != "healthy"}
-        if not sick:
-            return
-        if time.monotonic() > limit:
-            raise RehearsalError(f"not healthy after {HEALTHY_SECONDS_MAX} s: {sick}")
-        time.sleep(3)
+
+    def sick() -> dict[str, str]:
+        states = {name: site.health(name) for name in SERVICES}
+        return {name: state for name, state in states.items() if state != "healthy"}
+
+    wait_until(lambda: not sick(), lambda: f"not healthy: {sick()}", HEALTHY_SECONDS_MAX, 3)
 
 
 @contextlib.contextmanager
@@ -385,7 +372,9 @@ def kill_workers(site: Site) -> None:
     for worker in WORKERS:
         wait_until(
             lambda: all(simulates(site, one) for one in WORKERS),
-            "the night never had an executor in both workers",
+            lambda: "the night never had an executor in both workers",
+            HEALTHY_SECONDS_MAX,
+            1,
         )
         kill(site, worker)
 
@@ -395,7 +384,10 @@ def kill(site: Site, worker: str) -> None:
     began = site.started(worker)
     site.run(worker, "pkill", "-KILL", "-f", "deploy.worker.Worker", check=False)
     wait_until(
-        lambda: site.started(worker) != began, f"{worker} was killed and was not started again"
+        lambda: site.started(worker) != began,
+        lambda: f"{worker} was killed and was not started again",
+        HEALTHY_SECONDS_MAX,
+        1,
     )
 
 
@@ -403,15 +395,6 @@ def simulates(site: Site, worker: str) -> bool:
     """Whether an executor of Spark runs in a worker's container."""
     executor = ("pgrep", "--oldest", "--full", "CoarseGrainedExecutorBackend")
     return site.run(worker, *executor, check=False).strip().isdecimal()
-
-
-def wait_until(holds: Callable[[], bool], failure: str) -> None:
-    """Return when something holds; raises RehearsalError if it takes too long."""
-    limit = time.monotonic() + HEALTHY_SECONDS_MAX
-    while not holds():
-        if time.monotonic() > limit:
-            raise RehearsalError(failure)
-        time.sleep(1)
 
 
 def run_dag(

@@ -8,13 +8,9 @@ trace of w3b gives docs/img/w3b.png. Chromium takes both.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +18,12 @@ from playwright.sync_api import sync_playwright
 
 from isr_pipeline.base.home import REPOSITORY
 from tools import example_night
+from tools.rehearsal import Site
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 PICTURES = REPOSITORY / "docs" / "img"
-COMMAND = Path(sys.executable).parent / "isr-pipeline"
 FIRST, SECOND = "2026-11-23", "2026-11-24"
 PANEL_SIZE = 48
 DEFAULT = ("base:\n", "base:\n  min.insync.replicas: 1\n")
@@ -55,7 +51,8 @@ def main() -> None:
         example_night.write()
         report = Path(shown["places"]["report"])
         trace = Path(folder) / "w3b.html"
-        told("simulate", "isr_pipeline/scenarios/library/w3b.yaml", "--trace", str(trace))
+        simulated = ("simulate", "isr_pipeline/scenarios/library/w3b.yaml")
+        Site(Path(folder), dict(os.environ)).run(*simulated, "--trace", str(trace))
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
@@ -77,20 +74,20 @@ def regressed_night(folder: Path) -> dict[str, Any]:
     """
     config = folder / "config"
     shutil.copytree(REPOSITORY / "config", config)
-    where = {"ISR_PIPELINE_HOME": str(folder / "home"), "ISR_PIPELINE_CONFIG": str(config)}
+    home = folder / "home"
+    where = {"ISR_PIPELINE_HOME": str(home), "ISR_PIPELINE_CONFIG": str(config)}
+    site = Site(home, {**os.environ, **where})
     options = ("--experiment", "smoke")
     run = ("night", "run", "--in-process", *options, "--panel-size", str(PANEL_SIZE), "--night")
     smoke = config / "experiments" / "smoke.yaml"
     plant(smoke, DEFAULT)
     plant(smoke, IMPROVEMENT)
-    told(*run, FIRST, where=where)
-    told("baseline", "accept", FIRST, *options, "--why", "the first night", where=where)
+    site.run(*run, FIRST)
+    site.run("baseline", "accept", FIRST, *options, "--why", "the first night")
     plant(smoke, IMPROVEMENT[::-1])
     plant(smoke, REGRESSION)
-    told(*run, SECOND, where=where, allowed=(REGRESSED,))
-    shown: dict[str, Any] = json.loads(
-        told("night", "show", SECOND, *options, "--json", where=where)
-    )
+    site.run(*run, SECOND, status=REGRESSED)
+    shown: dict[str, Any] = site.json("night", "show", SECOND, *options)
     if shown["status"] != "regressed":
         raise SystemExit(f"the planted regression was not found: {shown['headline']}")
     return shown
@@ -106,27 +103,6 @@ def plant(file: Path, change: tuple[str, str]) -> None:
     if text.count(change[0]) != 1:
         raise SystemExit(f"{file.name}: {change[0]!r} is not there once")
     file.write_text(text.replace(*change), encoding="utf-8")
-
-
-def told(
-    *words: str, where: Mapping[str, str] | None = None, allowed: tuple[int, ...] = (0,)
-) -> str:
-    """Run our command line and return what it prints.
-
-    Raises:
-        SystemExit: it ended with another status.
-    """
-    done = subprocess.run(
-        [str(COMMAND), *words],
-        env={**os.environ, **(where or {})},
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode not in allowed:
-        raise SystemExit(f"{' '.join(words)}: exit status {done.returncode}\n{done.stderr}")
-    return done.stdout
 
 
 def opened(page: Page, file: Path) -> None:

@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
@@ -33,6 +31,7 @@ import psutil
 from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.experiment.file import dag_id_of
 from isr_pipeline.night.stack import free_port, stop_on_signals
+from tools.rehearsal import RehearsalError, Site, Started
 
 FIRST = date(2026, 1, 1)
 READY_SECONDS_MAX = 600
@@ -71,10 +70,6 @@ TOGETHER = "all together"
 DAG_ID = dag_id_of("smoke")
 
 
-class SoakError(Exception):
-    """What did not hold, in one line."""
-
-
 @dataclass(frozen=True)
 class Seen:
     """A process at a look.
@@ -95,13 +90,11 @@ Look = dict[Hashable, Seen]
 
 
 @dataclass
-class Soak:
+class Soak(Site):
     """What is run and what was seen.
 
     Attributes:
-        home: state folder.
         nights: how many.
-        variables: environment of every command.
         planned: after how many nights `make ui` is to be stopped or killed, and how.
         memory: per start of `make ui`, per night that ended in it: program -> MB at most.
         looks: what was seen since the last night ended, and as it ended.
@@ -109,11 +102,9 @@ class Soak:
         cuts: when `make ui` was stopped or killed, seconds since 1970, and how.
     """
 
-    home: Path
     nights: int
-    variables: dict[str, str]
     planned: dict[int, str]
-    ui: subprocess.Popen[bytes] | None = None
+    ui: Started | None = None
     memory: list[list[dict[str, float]]] = field(default_factory=list)
     looks: list[Look] = field(default_factory=list)
     stores: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -121,24 +112,10 @@ class Soak:
 
     # -- make ui ------------------------------------------------------------------------------
 
-    def start(self) -> None:
+    def up(self) -> None:
         """Start `make ui` and wait until it can be used."""
-        log = self.home / f"ui-{len(self.memory)}.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("wb") as file:
-            self.ui = subprocess.Popen(
-                [*COMMAND, "ui"],
-                env=self.variables,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        limit = time.monotonic() + READY_SECONDS_MAX
-        while "Ctrl-C stops both" not in log.read_text():
-            if self.ui.poll() is not None or time.monotonic() > limit:
-                raise SoakError(f"`make ui` did not come up: {log.read_text().strip()[-300:]}")
-            time.sleep(0.5)
+        self.ui = self.start("ui")
+        self.ui.wait_for("Ctrl-C stops both", READY_SECONDS_MAX)
         self.memory.append([])
         self.looks = []
         say(f"make ui is up ({len(self.memory)}. time)")
@@ -149,58 +126,21 @@ class Soak:
         say(how)
         self.cuts.append((datetime.now(UTC), how))
         if how == STOP:
-            self.ui.send_signal(signal.SIGINT)
+            self.ui.process.send_signal(signal.SIGINT)
         elif how == KILL_SCHEDULER:
-            for one in self.processes():
+            for one in self.running():
                 if role(one) == ROLES["scheduler"] and role(one.parent()) == ROLES["together"]:
                     one.kill()
         else:
-            self.ui.kill()
-        self.ui.wait(180)
-        limit = time.monotonic() + 90
-        while self.processes():
-            if time.monotonic() > limit:
-                left = [" ".join(one.cmdline())[:80] for one in self.processes()]
-                raise SoakError(f"after {how} there still run: {left}")
-            time.sleep(0.5)
-
-    def processes(self) -> list[psutil.Process]:
-        """Every process that works on this home."""
-        found = []
-        for one in psutil.process_iter():
-            try:
-                if works_on(one, self.home):
-                    found.append(one)
-            except psutil.Error:
-                continue
-        return [one for one in found if is_running(one)]
-
-    def run(self, *arguments: str) -> str:
-        """Run a command of ours to its end; what it said."""
-        done = subprocess.run(
-            [*COMMAND, *arguments],
-            env=self.variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
-            said = (done.stderr or done.stdout).strip()[-300:]
-            raise SoakError(f"isr-pipeline {' '.join(arguments[:3])}: {said}")
-        return done.stdout
+            self.ui.process.kill()
+        self.ui.process.wait(180)
+        self.wait_for_the_end()
 
     # -- what is seen -------------------------------------------------------------------------
 
-    def ask(self, question: str) -> list[tuple[Any, ...]]:
-        """Ask Airflow's database."""
-        file = self.home / "airflow" / "airflow.db"
-        with sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=60) as database:
-            return database.execute(question).fetchall()
-
     def states(self) -> list[str]:
         """State of every run, oldest first."""
-        return [str(state) for (state,) in self.ask("select state from dag_run order by id")]
+        return [str(state) for (state,) in self.airflow("select state from dag_run order by id")]
 
     def look(self) -> None:
         """Note the memory of each process.
@@ -208,7 +148,7 @@ class Soak:
         Pages of files (libraries) count nowhere: how many processes share those is chance.
         """
         seen: Look = {}
-        for one in self.processes():
+        for one in self.running():
             try:
                 seen[one] = Seen(role(one), *anonymous_mb(one.pid))
             except (psutil.Error, OSError):
@@ -246,7 +186,7 @@ class Soak:
     def go(self) -> None:
         """Run all nights."""
         self.schedule()
-        self.start()
+        self.up()
         last = FIRST + timedelta(days=self.nights - 1)
         self.run("airflow", "dags", "unpause", DAG_ID)
         self.run(
@@ -261,9 +201,9 @@ class Soak:
             states = self.states()
             failed = states.count("failed")
             if failed:
-                raise SoakError(f"{failed} runs failed; see {self.home}")
+                raise RehearsalError(f"{failed} runs failed; see {self.home}")
             if time.monotonic() > limit:
-                raise SoakError(f"no night ended in {NIGHT_SECONDS_MAX} s; see {self.home}")
+                raise RehearsalError(f"no night ended in {NIGHT_SECONDS_MAX} s; see {self.home}")
             if states.count("success") > done:
                 done = states.count("success")
                 limit = time.monotonic() + NIGHT_SECONDS_MAX
@@ -274,26 +214,24 @@ class Soak:
                 if done in self.planned and done < self.nights:
                     time.sleep(IN_THE_MIDDLE)  # of the next night
                     self.cut(self.planned[done])
-                    self.start()
+                    self.up()
 
     def check_nights(self) -> None:
         """Fail unless every night is there once, whole, made by its own run.
 
         Raises:
-            SoakError: the first thing that does not hold.
+            RehearsalError: the first thing that does not hold.
         """
-        rows = json.loads(self.run("night", "list", "--experiment", "smoke", "--json"))
+        rows = self.json("night", "list", "--experiment", "smoke")
         wanted = [str(FIRST + timedelta(days=day)) for day in range(self.nights)]
         if [row["night"] for row in rows] != wanted:
-            raise SoakError(f"{len(rows)} nights are listed, not the {self.nights} asked for")
+            raise RehearsalError(f"{len(rows)} nights are listed, not the {self.nights} asked for")
         for row in rows:
-            night = json.loads(
-                self.run("night", "show", row["night"], "--experiment", "smoke", "--json")
-            )
+            night = self.json("night", "show", row["night"], "--experiment", "smoke")
             if row["status"] != "baseline" or len(night["tables"]) != len(TABLES):
-                raise SoakError(f"night {row['night']} is {row['status']}: {row['reason']}")
+                raise RehearsalError(f"night {row['night']} is {row['status']}: {row['reason']}")
             if f"__{row['night']}" not in night["dag_run_id"]:
-                raise SoakError(f"night {row['night']} was made by {night['dag_run_id']}")
+                raise RehearsalError(f"night {row['night']} was made by {night['dag_run_id']}")
         with sqlite3.connect(self.home / "mlflow.db") as database:
             runs = dict(
                 database.execute(
@@ -303,16 +241,16 @@ class Soak:
                 ).fetchall()
             )
         if sorted(runs) != wanted or len(set(runs.values())) != 1:
-            raise SoakError(f"MLflow does not have each night once: {runs}")
+            raise RehearsalError(f"MLflow does not have each night once: {runs}")
         say(f"all {self.nights} nights are there, whole, each by its own run; in MLflow once")
 
     def check_tries(self) -> None:
         """Fail if a task was begun twice without a cut in between; say the ones that were.
 
         Raises:
-            SoakError: names the task.
+            RehearsalError: names the task.
         """
-        tries = self.ask(
+        tries = self.airflow(
             "select run_id, task_id, map_index, try_number, start_date, end_date, state from ("
             "select run_id, task_id, map_index, try_number, start_date, end_date, state "
             "from task_instance_history union all "
@@ -332,7 +270,7 @@ class Soak:
             for first, second in itertools.pairwise(times):
                 why = next((how for when, how in self.cuts if first < when < second), "")
                 if not why:
-                    raise SoakError(f"{task} {number} of {run_id} was begun twice, for no cut")
+                    raise RehearsalError(f"{task} {number} of {run_id} was begun twice, for no cut")
                 say(f"begun again after '{why}': {task} {number} of {run_id}")
         say(f"{len(again)} tasks of {len(begun)} were begun again, each for a cut")
 
@@ -349,7 +287,7 @@ class Soak:
         """Print both tables.
 
         Raises:
-            SoakError: a program grew more than it may.
+            RehearsalError: a program grew more than it may.
         """
         say(
             "\nlargest process, MB at most in each night, and its growth: the most of the last "
@@ -370,7 +308,7 @@ class Soak:
             columns = "".join(f"{sizes[name]:10.2f}" for sizes in self.stores.values())
             say(f"  {name:<34}{columns}")
         if grown:
-            raise SoakError(f"grew by more than {GROWTH_MAX:.0%}: {', '.join(grown)}")
+            raise RehearsalError(f"grew by more than {GROWTH_MAX:.0%}: {', '.join(grown)}")
 
 
 def most_of(looks: list[Look]) -> dict[str, float]:
@@ -407,7 +345,6 @@ def growth_of(values: list[float]) -> float | None:
     return max(values[-NIGHTS_COMPARED:]) / first - 1.0 if first else None
 
 
-COMMAND = [str(Path(sys.executable).parent / "isr-pipeline")]
 TABLES = ("scenarios", "outcomes", "events", "summary", "verdicts")
 STOP, KILL_SCHEDULER, KILL_UI = "Ctrl-C", "kill -9 of the scheduler", "kill -9 of make ui"
 IN_THE_MIDDLE = 12.0
@@ -438,26 +375,6 @@ def anonymous_mb(process_id: int) -> tuple[float, float]:
     lines = Path(f"/proc/{process_id}/smaps_rollup").read_text().splitlines()[1:]
     kb = {name: int(value.split()[0]) for name, value in (line.split(":") for line in lines)}
     return kb["Anonymous"] / 1e3, kb["Pss_Anon"] / 1e3
-
-
-def works_on(process: psutil.Process, home: Path) -> bool:
-    """Whether a process, other than this one, was given a home or has a file of it open.
-
-    Airflow's workers write their titles over the variables that they were given.
-    """
-    if process.pid == os.getpid():
-        return False
-    if process.environ().get("ISR_PIPELINE_HOME") == str(home):
-        return True
-    return any(Path(file.path).is_relative_to(home) for file in process.open_files())
-
-
-def is_running(process: psutil.Process) -> bool:
-    """Whether it is more than a name."""
-    try:
-        return bool(process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.Error:
-        return False
 
 
 def in_use(file: Path) -> float:
@@ -499,7 +416,7 @@ def main() -> int:
     variables.pop("ISR_PIPELINE_ROOT", None)
     variables.pop("MLFLOW_TRACKING_URI", None)
     planned = {} if options.no_cuts else planned_cuts(options.nights)
-    soak = Soak(home, options.nights, variables, planned)
+    soak = Soak(home, variables, options.nights, planned)
     os.chdir(REPOSITORY)
     stop_on_signals()
     try:
@@ -510,13 +427,12 @@ def main() -> int:
         soak.report()
     except KeyboardInterrupt:
         return 130
-    except SoakError as error:
+    except RehearsalError as error:
         sys.stderr.write(f"make soak-nights: {error}\n")
         return 1
     finally:
-        if soak.ui is not None and soak.ui.poll() is None:
-            soak.ui.send_signal(signal.SIGINT)
-            soak.ui.wait(180)
+        if soak.ui is not None and soak.ui.process.poll() is None:
+            soak.ui.interrupt()
         if not options.keep:
             shutil.rmtree(home, ignore_errors=True)
     return 0

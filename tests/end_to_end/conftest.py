@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from isr_pipeline.base.home import REPOSITORY
-from tools.soak_nights import works_on
+from tools import rehearsal
 
 EXPERIMENT = "smoke"
-COMMAND = [str(Path(sys.executable).parent / "isr-pipeline")]
-SECONDS_MAX = 900
 
 ANOTHER_SPARK = {
     "SPARK_HOME": "/opt/spark",
@@ -37,51 +28,8 @@ ANOTHER_SPARK = {
 """A shell as somebody has it who uses Spark, behind a proxy: every night runs in it."""
 
 
-@dataclass(frozen=True)
-class Site:
-    """A home in a temporary folder.
-
-    Attributes:
-        home: the folder.
-        variables: environment of every command run on it.
-    """
-
-    home: Path
-    variables: dict[str, str]
-
-    def run(
-        self, *arguments: str, status: int | None = 0, more: Mapping[str, str] | None = None
-    ) -> str:
-        """Run a command to its end and return what it said; fails with it if the status differs."""
-        done = subprocess.run(
-            [*COMMAND, *arguments],
-            env={**self.variables, **(more or {})},
-            cwd=REPOSITORY,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=SECONDS_MAX,
-            check=False,
-        )
-        assert status in (None, done.returncode), done.stdout
-        return done.stdout
-
-    def start(self, *arguments: str) -> Started:
-        """Start a command whose output is read while it runs."""
-        log = self.home / f"command-{time.monotonic_ns()}.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("w") as out:
-            process = subprocess.Popen(
-                [*COMMAND, *arguments],
-                env=self.variables,
-                cwd=REPOSITORY,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        return Started(process, log)
+class Site(rehearsal.Site):
+    """A home in a temporary folder, and what is looked for in it."""
 
     def night(self, night: str, *more: str, status: int = 0) -> str:
         """Run a smoke night."""
@@ -90,8 +38,7 @@ class Site:
 
     def show(self, night: str) -> dict[str, Any]:
         """Return a night's JSON."""
-        text = self.run("night", "show", night, "--experiment", EXPERIMENT, "--json")
-        told: dict[str, Any] = json.loads(text)
+        told: dict[str, Any] = self.json("night", "show", night, "--experiment", EXPERIMENT)
         return told
 
     def mlflow_runs(self, night: str) -> int:
@@ -104,24 +51,11 @@ class Site:
             client.search_runs(experiments, f"tags.night = '{night}' and tags.status = 'complete'")
         )
 
-    def processes(self) -> list[str]:
-        """Command lines of every process that works on this home."""
-        found = []
-        for one in psutil.process_iter():
-            try:
-                if works_on(one, self.home) and one.status() != psutil.STATUS_ZOMBIE:
-                    found.append(" ".join(one.cmdline()))
-            except psutil.Error:
-                continue
-        return found
-
     def open_ports(self) -> list[str]:
         """Address and program of every port of this home that other machines can reach."""
         found = []
-        for one in psutil.process_iter():
+        for one in self.running():
             try:
-                if not works_on(one, self.home):
-                    continue
                 for port in one.net_connections("inet"):
                     local = ipaddress.ip_address(port.laddr.ip) if port.laddr else None
                     mapped = getattr(local, "ipv4_mapped", None) or local
@@ -134,31 +68,6 @@ class Site:
     def debris(self) -> list[Path]:
         """Half-written tables and parts."""
         return [*self.home.rglob("_writing-*"), *self.home.rglob("_replaced-*")]
-
-
-@dataclass(frozen=True)
-class Started:
-    """A command that runs."""
-
-    process: subprocess.Popen[bytes]
-    log: Path
-
-    def said(self) -> str:
-        """What it has said so far."""
-        return self.log.read_text()
-
-    def wait_for(self, text: str, seconds: float = SECONDS_MAX) -> None:
-        """Wait until it says something; fails if it ends before."""
-        limit = time.monotonic() + seconds
-        while text not in self.said():
-            assert self.process.poll() is None, self.said()
-            assert time.monotonic() < limit, self.said()
-            time.sleep(0.1)
-
-    def interrupt(self) -> int:
-        """Press Ctrl-C and return the exit status."""
-        self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=180)
 
 
 @pytest.fixture(scope="package")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +127,7 @@ class TestStopped:
 
     def later(self, site: Site) -> str:
         """What the list says of a run since the one that is the night, which stays."""
-        rows = json.loads(site.run("night", "list", "--experiment", EXPERIMENT, "--json"))
+        rows = site.json("night", "list", "--experiment", EXPERIMENT)
         row = next(one for one in rows if one["night"] == NIGHT)
         assert row["status"] not in WITHOUT_VERDICT
         return str(row["reason"])
@@ -159,13 +156,9 @@ class TestStopped:
         assert alone
         started = self.start(site)
         assert self.later(site).endswith(" is under way")
-        started.process.send_signal(signal.SIGKILL)
-        started.process.wait()
+        started.kill()
         assert self.later(site).endswith(f" was interrupted: {KILLED}")
-        limit = time.monotonic() + 60
-        while site.processes():
-            assert time.monotonic() < limit, site.processes()
-            time.sleep(0.5)
+        site.wait_for_the_end()
         in_process(site)
         assert self.later(site) == ""
         assert site.debris() == []

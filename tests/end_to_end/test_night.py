@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 import threading
 import time
 from pathlib import Path
@@ -28,22 +27,14 @@ def digests(told: dict[str, Any]) -> dict[str, str]:
 
 def dag_runs(site: Site) -> list[str]:
     """States of all runs of the DAG, oldest first."""
-    with sqlite3.connect(site.home / "airflow" / "airflow.db") as database:
-        rows = database.execute(
-            "select state from dag_run where dag_id = 'isr_nightly_smoke' order by id"
-        ).fetchall()
-    return [state for (state,) in rows]
+    asked = "select state from dag_run where dag_id = 'isr_nightly_smoke' order by id"
+    return [state for (state,) in site.airflow(asked)]
 
 
 def note(site: Site, run_id: str) -> str:
     """What the page of a run says of it."""
-    with sqlite3.connect(site.home / "airflow" / "airflow.db") as database:
-        found = database.execute(
-            "select content from dag_run_note join dag_run on dag_run_id = dag_run.id "
-            "where run_id = ?",
-            (run_id,),
-        ).fetchone()
-    return str(found[0]) if found else ""
+    asked = "select content from dag_run_note join dag_run on dag_run_id = id where run_id = ?"
+    return "".join(content for (content,) in site.airflow(asked, run_id))
 
 
 def later(site: Site) -> str:
@@ -159,11 +150,8 @@ def orphaned(site: Site, stopped: str) -> None:
     """A run of the same night whose command line is killed while it simulates."""
     started = site.start("night", "run", "--experiment", EXPERIMENT, "--night", NIGHT)
     started.wait_for("simulate")
-    started.process.kill()
-    started.process.wait(timeout=10)
-    limit = time.monotonic() + 60
-    while site.processes() and time.monotonic() < limit:
-        time.sleep(0.2)
+    started.kill()
+    site.wait_for_the_end()
 
 
 @pytest.mark.slow

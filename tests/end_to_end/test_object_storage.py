@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import signal
 import subprocess
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -118,7 +116,7 @@ class TestBaseline:
         there.run("baseline", "accept", LATER, "--experiment", EXPERIMENT, "--why", "second")
         assert len(there.run("baseline", "ledger", "--experiment", EXPERIMENT).splitlines()) >= 2
         there.run("night", "prune", "--keep", "1")
-        rows = json.loads(there.run("night", "list", "--json"))
+        rows = there.json("night", "list")
         assert [row["night"] for row in rows] == [LATER]
         assert not [name for name, _ in STORE.files() if NIGHT in name]
         assert unnamed() == []
@@ -133,12 +131,8 @@ class TestKilled:
         command = ("night", "run", "--experiment", EXPERIMENT, "--night", NIGHT, "--in-process")
         started = there.start(*command)
         started.wait_for("simulate")
-        started.process.send_signal(signal.SIGKILL)
-        started.process.wait()
-        limit = time.monotonic() + 60
-        while there.processes():
-            assert time.monotonic() < limit, there.processes()
-            time.sleep(0.5)
+        started.kill()
+        there.wait_for_the_end()
         assert there.show(NIGHT)["status"] == "interrupted"
         there.night(NIGHT, "--in-process")
         assert digests(there.show(NIGHT))["outcomes"] == here["outcomes"]

@@ -6,8 +6,6 @@ import json
 import re
 import shlex
 import shutil
-import sqlite3
-import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,11 +16,11 @@ import pytest
 from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.experiment.file import dag_id_of
 from isr_pipeline.night.stack import free_port
-from tests.end_to_end.conftest import EXPERIMENT, Site, Started
+from tests.end_to_end.conftest import EXPERIMENT, Site
 from tests.end_to_end.test_night import dag_runs, note
+from tools.rehearsal import Started, wait_until
 
 NIGHTS = ("2026-11-15", "2026-11-14")
-SECONDS_MAX = 900
 RUN = "by-hand"
 NIGHTLY = dag_id_of(EXPERIMENT)
 
@@ -49,16 +47,13 @@ def served(site: Site) -> Iterator[tuple[Site, Started]]:
 
 def put_off(site: Site) -> int:
     """How often a task had to wait for another run."""
-    with sqlite3.connect(site.home / "airflow" / "airflow.db") as database:
-        (count,) = database.execute("select count(*) from task_reschedule").fetchone()
+    ((count,),) = site.airflow("select count(*) from task_reschedule")
     return int(count)
 
 
 def noted(site: Site, run_id: str) -> str:
     """The same, once it is there: Airflow calls a DAG's callbacks some seconds after its end."""
-    limit = time.monotonic() + 60
-    while not note(site, run_id) and time.monotonic() < limit:
-        time.sleep(0.5)
+    wait_until(lambda: note(site, run_id), lambda: f"{run_id} has no note", 60)
     return note(site, run_id)
 
 
@@ -68,15 +63,13 @@ def triggered(site: Site, dag_id: str, conf: dict[str, str], run: str = RUN) -> 
     site.run(
         *("airflow", "dags", "trigger", dag_id, "--run-id", run, "--conf", json.dumps(conf)),
     )
-    limit = time.monotonic() + SECONDS_MAX
-    while True:
-        with sqlite3.connect(site.home / "airflow" / "airflow.db") as database:
-            asked = "select state from dag_run where run_id = ?"
-            (state,) = database.execute(asked, (run,)).fetchone()
-        if state in ("success", "failed"):
-            return str(state)
-        assert time.monotonic() < limit, state
-        time.sleep(1)
+
+    def state() -> str:
+        ((found,),) = site.airflow("select state from dag_run where run_id = ?", run)
+        return str(found)
+
+    wait_until(lambda: state() in ("success", "failed"), state)
+    return state()
 
 
 class TestUi:
@@ -140,11 +133,13 @@ class TestUi:
             *("--max-active-runs", "2"),
             *("--from-date", min(NIGHTS), "--to-date", max(NIGHTS)),
         )
-        limit = time.monotonic() + SECONDS_MAX
-        while dag_runs(site)[before:] != ["success", "success"]:
-            assert time.monotonic() < limit, dag_runs(site)
-            assert "failed" not in dag_runs(site)[before:]
-            time.sleep(1)
+
+        def ended() -> bool:
+            states = dag_runs(site)[before:]
+            assert "failed" not in states
+            return states == ["success", "success"]
+
+        wait_until(ended, lambda: dag_runs(site))
         later, earlier = (site.show(night) for night in NIGHTS)
         assert later["status"] == earlier["status"]
         assert later["panel_digest"] == earlier["panel_digest"]

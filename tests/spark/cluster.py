@@ -147,6 +147,7 @@ class Cluster:
                     "SPARK_LOCAL_IP": "127.0.0.1",
                     "SPARK_LOCAL_DIRS": str(self._folder / name),
                     "SPARK_DAEMON_MEMORY": "256m",
+                    **({} if self._elsewhere else {"LC_ALL": "C.UTF-8"}),
                 },
                 stdout=log,
                 stderr=subprocess.STDOUT,
