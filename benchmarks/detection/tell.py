@@ -244,6 +244,7 @@ DOCS = REPOSITORY / "docs" / "project" / "detection.md"
 
 PAGES = {
     (TRUST, "operators"): of_trust,
+    (TRUST, "load"): of_trust,
     (DOCS, "operators"): of_docs,
     (RESULTS.with_suffix(".md"), "operators"): of_results,
 }

@@ -25,6 +25,7 @@ class NotModelled(Strict):
     said: str = ""
     keys: tuple[str, ...] = ()
     incidents: tuple[str, ...] = ()
+    unless: str = ""
 
 
 class _File(Strict):
@@ -41,16 +42,20 @@ def not_modelled() -> tuple[NotModelled, ...]:
     return validated(_File, read_mapping(_FILE), str(_FILE)).not_modelled
 
 
-def touching(keys: Iterable[str], incidents: Collection[str] = ()) -> Iterator[str]:
+def touching(
+    keys: Iterable[str], incidents: Collection[str], speeds: Collection[str]
+) -> Iterator[str]:
     """``not modelled: quotas (no replica is throttled while it catches up)``, a line each.
 
     Args:
         keys: that the question sets.
         incidents: kinds that it counts.
+        speeds: fields of `hardware` that are known.
     """
     asked = {key.removeprefix("topics.") for key in keys}
     for one in not_modelled():
-        if asked & {*one.keys} or set(incidents) & {*one.incidents}:
+        touched = asked & {*one.keys} or set(incidents) & {*one.incidents}
+        if touched and one.unless not in speeds:
             yield f"not modelled: {one.said}"
 
 
@@ -66,4 +71,5 @@ def left_out(experiment: Experiment) -> Iterator[str]:
     asked = [group for group in experiment.groups if group.asked] or experiment.groups
     keys = {key for group in asked for one in group.candidates for key in one.set}
     keys |= {key for group in asked for one in group.grids for key in one.axes}
-    yield from touching(keys, experiment.cluster.incidents)
+    speeds = experiment.cluster.cluster.get("hardware", {})
+    yield from touching(keys, experiment.cluster.incidents, speeds)

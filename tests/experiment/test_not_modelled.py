@@ -55,6 +55,12 @@ class TestQuestion:
         """The fetch size touches disks and links; what the advice sets is nobody's question."""
         approved("\n".join(left_out(asked(tmp_path, "default"))))
 
+    def test_what_hardware_says_is_modelled(self, tmp_path: Path) -> None:
+        """Where disks have a speed, only links' bandwidth is left out of a fetch size."""
+        said = "\n".join(left_out(asked(tmp_path, "cloud-volume")))
+        assert "disks' bandwidth" not in said
+        assert "bandwidth of links" in said
+
     def test_of_what_was_counted(self, tmp_path: Path) -> None:
         """Who counts pauses asks about them."""
         before = set(left_out(asked(tmp_path, "default")))
