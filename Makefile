@@ -6,6 +6,7 @@ ifndef PYTHON
 PYTHON := $(or $(shell for one in python3 python3.14 python3.13 python3.12 python3.11 python; do command -v $$one && break; done),python3)
 endif
 NO_PYTHON := make setup: $(PYTHON) is missing; install Python 3.11 to 3.14, or name one: make setup PYTHON=/path/to/python3.13
+SET_UP := command -v "$(PYTHON)" >/dev/null || { echo "$(NO_PYTHON)" >&2; exit 1; }; "$(PYTHON)" -E -X utf8 tools/setup.py
 BIN := .venv/bin
 # Every program below starts in an environment of this project's own making.
 RUN := $(BIN)/python -I -X utf8 isr_pipeline/night/surroundings.py
@@ -38,14 +39,12 @@ help:  ## this list
 	@echo "  variables: NIGHT=2026-11-19 EXPERIMENT=smoke SPARK_MASTER='local[2]' PYTHON=python3.13"
 
 setup:  ## install everything into this checkout (.venv, .tools, .state)
-	@command -v "$(PYTHON)" >/dev/null || { echo "$(NO_PYTHON)" >&2; exit 1; }
-	@"$(PYTHON)" -E -X utf8 tools/setup.py
+	@$(SET_UP)
 
 # What is imported is compiled on the way, and kept.
 finding: export PYTHONDONTWRITEBYTECODE :=
 quick-setup:
-	@command -v "$(PYTHON)" >/dev/null || { echo "$(NO_PYTHON)" >&2; exit 1; }
-	@"$(PYTHON)" -E -X utf8 tools/setup.py --without-bytecode
+	@$(SET_UP) --without-bytecode
 
 finding: quick-setup  ## what the lag limit gains and costs, simulated here in minutes (FINDING=stuck-read for the other)
 	@$(RUN) $(BIN)/python -m benchmarks.findings $(FINDING)

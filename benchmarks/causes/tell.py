@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import told as results
 from isr_pipeline.base.home import REPOSITORY
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "causes.jsonl"
@@ -94,29 +93,19 @@ def of_docs(told: Mapping[str, Any]) -> str:
 
 def _of(told: Mapping[str, Any]) -> str:
     """The command's argument, if it needs one."""
-    named = told.get("experiment", "operators")
+    named = told["experiment"]
     return "" if named == "operators" else f" --experiment {named}"
 
 
-def last_lines(file: Path = RESULTS) -> dict[str, dict[str, Any]]:
+def last_lines() -> dict[str, dict[str, Any]]:
     """Experiment -> its last record."""
-    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
-    return {line.get("experiment", "operators"): line for line in lines}
-
-
-def between_marks(text: str, experiment: str) -> str | None:
-    """What stands between an experiment's marks; None without them."""
-    begin, end = (mark.format(experiment) for mark in MARKS)
-    found = re.search(f"{begin}\n(.*?)\n{end}", text, re.DOTALL)
-    return found[1] if found else None
+    return results.last_lines(RESULTS)
 
 
 def write(page: Path = PAGE) -> bool:
     """Write the tables into the page; whether that changed it."""
     before = text = page.read_text(encoding="utf-8")
     for experiment, line in last_lines().items():
-        begin, end = (mark.format(experiment) for mark in MARKS)
-        now = between_marks(text, experiment)
-        text = text.replace(f"{begin}\n{now}\n{end}", f"{begin}\n{of_docs(line)}\n{end}")
+        text = results.replaced(text, MARKS, experiment, of_docs(line))
     page.write_text(text, encoding="utf-8")
     return text != before

@@ -9,7 +9,6 @@ either holds the true ratio or does not.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from benchmarks import told
 from benchmarks.coverage.pool import (
     ANEW,
     AS_DRAWN,
@@ -27,7 +27,7 @@ from benchmarks.coverage.pool import (
     Arm,
     read_pool,
 )
-from benchmarks.speed import record, sizing
+from benchmarks.speed import record
 from isr_pipeline.base.home import REPOSITORY
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.plan import code_version
@@ -184,10 +184,8 @@ def block(line: Mapping[str, Any]) -> str:
 
 def filled(page: str) -> str:
     """The page with the table of each experiment's last line."""
-    lines = [json.loads(one) for one in RESULTS.read_text(encoding="utf-8").splitlines()]
-    for name, last in {one.get("experiment", "operators"): one for one in lines}.items():
-        begin, end = (mark.format(name) for mark in MARKS)
-        page = sizing.filled(page, block({"experiment": name, **last}), begin, end)
+    for name, last in told.last_lines(RESULTS).items():
+        page = told.replaced(page, MARKS, name, block(last))
     return page
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks import told as results
 from benchmarks.detection.arms import OWN
 from benchmarks.detection.nights import CONFIGURATIONS_TOGETHER
 from benchmarks.detection.score import ANEW, AS_DRAWN, BARS, TOGETHER
@@ -44,15 +44,8 @@ SORTS = {
 
 
 def last_line(experiment: str = "operators") -> dict[str, Any]:
-    """The last record of an experiment's contest, of the second edition."""
-    lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines() if line]
-    return dict(
-        next(
-            line
-            for line in reversed(lines)
-            if line.get("edition") == EDITION and line.get("experiment", "operators") == experiment
-        )
-    )
+    """The last record of an experiment's contest."""
+    return results.last_lines(RESULTS)[experiment]
 
 
 def of_trust(told: Mapping[str, Any]) -> str:
@@ -174,7 +167,7 @@ def _made(told: Mapping[str, Any]) -> str:
         f"Made by `make contest`{_given(told)} on {told['date'][:10]}, on {told['machine']}. "
         "The last line of `benchmarks/results/detection.jsonl` has it all. "
         f"{told['planted']} regressions were planted in {told['hosts']} configurations of "
-        f"`{told.get('experiment', 'operators')}`, {told['nights']} nights each{together}. "
+        f"`{told['experiment']}`, {told['nights']} nights each{together}. "
         f"Their true sizes are over {told['pool']['scenarios']} scenarios. "
         f"Intervals of 95 % take a regression as the unit.{_budget(told)}"
     )
@@ -256,21 +249,13 @@ def targets() -> dict[tuple[Path, str], str]:
     return {(file, name): writer(last_line(name)) for (file, name), writer in PAGES.items()}
 
 
-def between_marks(text: str, experiment: str) -> str | None:
-    """What stands between an experiment's marks; None without them."""
-    begin, end = (mark.format(experiment) for mark in MARKS)
-    found = re.search(f"{begin}\n(.*?)\n{end}", text, re.DOTALL)
-    return found[1] if found else None
-
-
 def write() -> list[Path]:
     """Write the tables into every file that has the marks; those that were changed."""
     changed = []
-    for (file, experiment), told in targets().items():
-        begin, end = (mark.format(experiment) for mark in MARKS)
+    for (file, experiment), tables in targets().items():
         text = file.read_text(encoding="utf-8")
-        now = between_marks(text, experiment)
-        if now is not None and now != told:
-            file.write_text(text.replace(f"{begin}\n{now}\n{end}", f"{begin}\n{told}\n{end}"))
+        now = results.replaced(text, MARKS, experiment, tables)
+        if now != text:
+            file.write_text(now, encoding="utf-8")
             changed.append(file)
     return changed

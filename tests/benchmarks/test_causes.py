@@ -11,6 +11,7 @@ from benchmarks.causes.__main__ import _wanted
 from benchmarks.causes.cases import COMMIT, SETTING, Planted, commits, load_causes, settings
 from benchmarks.causes.history import Clone, changed, phases_anew, stepped
 from benchmarks.causes.play import CONFIRM, _first_apart
+from benchmarks.told import between
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.kernels import commits as git
 from isr_pipeline.kernels.difference import Part, changed_parts, is_same_code
@@ -129,7 +130,7 @@ def played(sort: str, *, named: bool = True, first: bool = True, counts: bool = 
 
 def told(*some: Any) -> dict[str, Any]:
     """A record of some plants."""
-    made = {"date": "2026-11-24T00:00:00Z", "machine": "M", "wanted": 2}
+    made = {"experiment": "operators", "date": "2026-11-24T00:00:00Z", "machine": "M", "wanted": 2}
     return {**made, "plants": list(some), "counts": tell.counted(some)}
 
 
@@ -161,7 +162,7 @@ class TestTold:
         """`python -m benchmarks.causes --write` puts it there."""
         page = tell.PAGE.read_text(encoding="utf-8")
         for experiment, line in tell.last_lines().items():
-            assert tell.between_marks(page, experiment) == tell.of_docs(line)
+            assert between(page, tell.MARKS, experiment) == tell.of_docs(line)
 
     def test_written(self, tmp_path: Path) -> None:
         """What stands between the marks is replaced, and nothing else."""

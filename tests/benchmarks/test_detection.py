@@ -58,6 +58,7 @@ from benchmarks.detection.score import (
     truth_of,
     wilson,
 )
+from benchmarks.told import between
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.kernels.source import read_package
 from isr_pipeline.scenarios.generator import draw_scenario
@@ -607,7 +608,7 @@ class TestTold:
     @pytest.mark.parametrize(("file", "experiment"), list(tell.PAGES))
     def test_pages_are_written_from_the_last_line(self, file: Path, experiment: str) -> None:
         """`python -m benchmarks.detection --write` was run after the last contest."""
-        stands = tell.between_marks(file.read_text(encoding="utf-8"), experiment)
+        stands = between(file.read_text(encoding="utf-8"), tell.MARKS, experiment)
         assert stands == tell.targets()[file, experiment]
 
     def test_a_quick_contest_says_so(self) -> None:
