@@ -553,7 +553,9 @@ def _own_hardware(file: ClusterFile) -> dict[str, dict[str, int]]:
 
 
 def _assumed_rates(file: ClusterFile) -> list[Any]:
-    return [one.value for one in file.assumed if one.what == RATES]
+    """What an import assumed and nobody has replaced by rates since."""
+    had = {_rate_of(one, topic) for topic in file.topics for one in partitions_of(topic)}
+    return [one.value for one in file.assumed if one.what == RATES and one.value in had]
 
 
 def of_a_scenario(parts: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from isr_pipeline.base.files.reading import read_mapping
 from isr_pipeline.experiment.file import Experiment, load_experiment
 from isr_pipeline.experiment.keys import entries
 from isr_pipeline.experiment.not_modelled import left_out, limits, not_modelled
+from isr_pipeline.scenarios.cluster_file import read_cluster
 from isr_pipeline.scenarios.profile import load_profile
 from tests.approved import Approved
 
@@ -74,3 +75,12 @@ class TestQuestion:
         found = asked(tmp_path, cluster)
         assert found.cluster.assumed_records_per_s == rate
         assert len(limits(found)) - len([*left_out(found)]) == (rate is not None)
+
+    def test_rates_given_after_an_import(self, tmp_path: Path) -> None:
+        """Who writes rates into an imported file has given them, whatever `assumed` still says."""
+        imported = (CONFIG / "clusters" / "demo.yaml").read_text(encoding="utf-8")
+        edited = imported.replace("records_per_s: 10}", "records_per_s: 80}")
+        assert edited != imported
+        file = tmp_path / "edited.yaml"
+        file.write_text(edited, encoding="utf-8")
+        assert "assumed_records_per_s" not in read_cluster(file, "edited.yaml")
