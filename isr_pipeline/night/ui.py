@@ -202,7 +202,7 @@ def _print_how_to_use(home: Home, ports: dict[str, int]) -> None:
     # that the first click on an experiment leaves the view again (MLflow 3.17).
     mlflow = f"http://127.0.0.1:{ports['mlflow']}"
     _print_line(f"MLflow   {mlflow}  (no login)")
-    _print_line("         choose Model training, upper left, once: the browser remembers it")
+    _print_line("         once, choose Model training, upper left, and close the assistant, right")
     for name, known in logged_experiments().items():
         _print_line(f"         {name}: {mlflow}/#/experiments/{known}/runs?{VIEW}")
 

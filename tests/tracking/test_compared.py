@@ -15,7 +15,7 @@ from mlflow.entities import Run
 from isr_pipeline.report.tracking.client import connect, find_runs
 from isr_pipeline.report.tracking.compared import RATIO, SCENARIOS, VALUE, metrics_of
 from isr_pipeline.report.tracking.log_night import log_night
-from isr_pipeline.report.tracking.names import experiment_note
+from isr_pipeline.report.tracking.names import HOW_TO_READ, NOTE_CHARACTERS, experiment_note
 from isr_pipeline.report.tracking.pages import charted
 from isr_pipeline.verdicts.quantities import FLAPS, TESTABLE
 from isr_pipeline.verdicts.record import NightVerdict
@@ -158,6 +158,17 @@ class TestRuns:
         assert f"[their ratios, charted]({address})" in note
 
 
-def test_a_description_says_what_they_are(approved: Approved) -> None:
-    """Somebody who compares has no other page."""
-    approved(experiment_note("smoke", "What it asks.", {"trends": "#/x"}))
+def test_a_description_says_what_they_are(approved: Approved, verdict: NightVerdict) -> None:
+    """Somebody who compares has no other page: links, the last night's values, how to read on."""
+    approved(experiment_note("smoke", "What it asks.", {"trends": "#/x"}, verdict))
+
+
+def test_a_description_of_many_configurations_has_room_for_all_it_explains(
+    verdict: NightVerdict,
+) -> None:
+    """MLflow takes so many characters; rows that do not fit are counted."""
+    many = verdict.model_copy(update={"configurations": verdict.configurations * 100})
+    note = experiment_note("smoke", "What it asks.", {"trends": "#/x"}, many)
+    assert len(note) <= NOTE_CHARACTERS
+    assert note.endswith(HOW_TO_READ)
+    assert " more: see the report" in note

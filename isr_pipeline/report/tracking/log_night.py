@@ -109,7 +109,7 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
             client.set_terminated(run_id, "FAILED" if run_id in failed else "FINISHED")
         _pin(client, plan.experiment)
         trend.log_trends(client, trends, verdict, _values(plan), plan.reference)
-        _describe(client, plan, known, links)
+        _describe(client, plan, known, links, verdict)
     pages.remember(plan.place, experiment_id=known, run_id=parent)
     return parent
 
@@ -406,11 +406,13 @@ def _log_tables(client: MlflowClient, parent: str, plan: Plan, verdict: NightVer
         client.log_table(parent, beside, "tables/reference.json")
 
 
-def _describe(client: MlflowClient, plan: Plan, known: str, links: dict[str, str]) -> None:
-    """Tell above the list of runs what is asked, and where the night logged last is compared."""
+def _describe(
+    client: MlflowClient, plan: Plan, known: str, links: dict[str, str], verdict: NightVerdict
+) -> None:
+    """Tell above the list of runs what is asked, and what the night logged last says of it."""
     of_night = {f"{plan.night}: {REPORT}": links[REPORT]}
     shown = of_night | {name: links[name] for name in (SIDE_BY_SIDE, CHARTED, TRENDS)}
-    note = names.experiment_note(plan.experiment, plan.definition.description, shown)
+    note = names.experiment_note(plan.experiment, plan.definition.description, shown, verdict)
     client.set_experiment_tag(known, pages.NOTE_TAG, note)
 
 

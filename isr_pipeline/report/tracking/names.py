@@ -100,20 +100,43 @@ def night_name(verdict: NightVerdict) -> str:
     return name
 
 
-def experiment_note(name: str, description: str, links: dict[str, str]) -> str:
-    """Markdown of an experiment: what it asks, how to read its list, where the trends are."""
-    listed = " · ".join(f"[{text}]({address})" for text, address in links.items())
-    return (
-        f"**{name}**: {description.strip()}\n\n{listed}\n\n"
-        "A run named by a date is a night; below it is one run for each configuration. A red cross "
-        "is a night, or a configuration, that regressed or has no data. A night that was run again "
-        "keeps its former runs, marked *replaced*, until it is pruned. A simulator made every "
-        "number; no broker was touched.\n\n"
-        "*Ratio* is to the reference, as judged; *scenarios* says on how many. *Value* is of the "
-        "standing panel. The tags *reference.better*, *reference.worse* and *reference.undecided* "
-        "name what the tests call so. Intervals and all other metrics are in a night's artefacts, "
-        "*tables*."
-    )[:NOTE_CHARACTERS]
+def experiment_note(
+    name: str, description: str, links: dict[str, str], verdict: NightVerdict
+) -> str:
+    """Markdown of an experiment: where to go on, what it asks, its last night, how to read on.
+
+    The links are first, for MLflow shows one line until somebody opens the rest.
+
+    Args:
+        name: of the experiment.
+        description: what it asks.
+        links: text -> address.
+        verdict: of the night that was logged last.
+    """
+    head, rows = _values(verdict)
+    above = [
+        " · ".join(f"[{text}]({address})" for text, address in links.items()),
+        "",
+        f"**{name}**: {description.strip()}",
+        "",
+        f"{verdict.night}, on the standing panel:",
+        "",
+        *head,
+    ]
+    return f"{_filled(above, rows, NOTE_CHARACTERS - len(HOW_TO_READ))}\n\n{HOW_TO_READ}"
+
+
+HOW_TO_READ = (
+    "A run named by a date is a night; below it is one run for each configuration. A red cross "
+    "is a night, or a configuration, that regressed or has no data. A night that was run again "
+    "keeps its former runs, marked *replaced*, until it is pruned. A simulator made every "
+    "number; no broker was touched.\n\n"
+    "*Ratio* is to the reference, as judged; *scenarios* says on how many. *Value* is of the "
+    "standing panel. The tags *reference.better*, *reference.worse* and *reference.undecided* "
+    "name what the tests call so. Intervals and all other metrics are in a night's artefacts, "
+    "*tables*."
+)
+"""What an experiment's description says of its list of runs."""
 
 
 def verdict_tags(verdict: NightVerdict) -> dict[str, str]:
@@ -171,7 +194,7 @@ def night_note(
         reference: name of what the others are compared with.
         asked: the plan of a night that answers a question; see :func:`differences.is_answer`.
     """
-    told = [name for name in MAIN if any(name in one.own for one in verdict.configurations)]
+    head, rows = _values(verdict)
     lines = [
         f"**{differences.question(asked) if asked else headline(verdict)}**",
         "",
@@ -183,8 +206,24 @@ def night_note(
         *(f"* {line}" for line in remarks),
         *(f"{_TO_DO}{command}`" for command in ([] if asked else what_to_do(verdict))),
         "",
-        f"| {' | '.join(('configuration', 'verdict', *map(_heading, told)))} |",
+        *head,
+    ]
+    note = _filled(lines, rows, NOTE_CHARACTERS)
+    if asked:
+        return note
+    return "\n".join([note, *_against(verdict, reference, NOTE_CHARACTERS - 80 - len(note))])
+
+
+def _values(verdict: NightVerdict) -> tuple[list[str], list[str]]:
+    """Head and rows of a table: each configuration's verdict and values, the worst first.
+
+    Units have a row of their own: MLflow breaks words in columns beside wide ones.
+    """
+    told = [name for name in MAIN if any(name in one.own for one in verdict.configurations)]
+    head = [
+        f"| {' | '.join(('configuration', 'verdict', *map(quantities.label, told)))} |",
         "|---|---|" + "---:|" * len(told),
+        f"| | | {' | '.join(f'*{unit_per(name, _per(name))}*' for name in told)} |",
     ]
     against = {one.config_id: one for one in verdict.against_reference}
     ranked = sorted(verdict.configurations, key=lambda one: WORST_FIRST.index(one.status))
@@ -193,10 +232,7 @@ def night_note(
         + "".join(f" {quantities.plain(one.own.get(name))} |" for name in told)
         for one in ranked
     ]
-    note = _filled(lines, rows)
-    if asked:
-        return note
-    return "\n".join([note, *_against(verdict, reference, NOTE_CHARACTERS - 80 - len(note))])
+    return head, rows
 
 
 def _answers(verdict: NightVerdict, plan: Plan) -> list[str]:
@@ -215,10 +251,10 @@ def note_of_baseline(note: str) -> str:
     return "\n".join(line for line in note.split("\n") if not line.startswith(_TO_DO))
 
 
-def _filled(lines: list[str], rows: list[str]) -> str:
-    """Lines, and as many rows of a table below them as a note has room for."""
+def _filled(lines: list[str], rows: list[str], characters: int) -> str:
+    """Lines, and as many rows of a table below them as there is room for."""
     size = sum(len(line) + 1 for line in lines)
-    room = NOTE_CHARACTERS - 80  # for how many more there are
+    room = characters - 80  # for how many more there are
     fit = sum(end <= room for end in accumulate((len(row) + 1 for row in rows), initial=size)) - 1
     if fit < len(rows):
         rows = [*rows[: max(0, fit)], f"\n… and {len(rows) - max(0, fit)} more: see the report"]
@@ -279,7 +315,7 @@ def config_note(
     if against is not None:
         lines += ["", f"Against {reference}: {differences.sentence(against)}"]
     rows = _strata_rows(one)
-    return _filled([*lines, "", *(STRATA_HEAD if rows else ())], rows)
+    return _filled([*lines, "", *(STRATA_HEAD if rows else ())], rows, NOTE_CHARACTERS)
 
 
 def _own(one: ConfigVerdict, metric: MetricVerdict) -> str:
@@ -304,8 +340,3 @@ def _strata_rows(one: ConfigVerdict) -> list[str]:
         for part in metric.strata
         if part.status is not Status.UNCHANGED
     ]
-
-
-def _heading(metric: str) -> str:
-    """Its name and unit in words: ``produce unavailable, partition-minutes a year``."""
-    return f"{quantities.label(metric)}, {unit_per(metric, _per(metric))}"
