@@ -63,6 +63,7 @@ a { color: var(--link); } :focus-visible { outline: 3px solid var(--link); outli
 caption { text-align: left; } .refused, .text-danger { color: var(--bad); font-weight: 600; }
 th, td { text-align: left; vertical-align: top; padding: 5px 14px 5px 0;
   border-bottom: 1px solid var(--rule); }
+@media (max-width: 600px) { th, td { padding-right: 6px; overflow-wrap: anywhere; } }
 .card.mb-3, [data-toggle=collapse] { display: none; } td span + span { margin-left: 1em; }
 .fa-times::before { content: "✗"; } .fa-check-circle::before { content: "✓"; }
 """
