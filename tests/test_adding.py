@@ -44,6 +44,16 @@ class Block:
     file: str
     text: str
 
+    @property
+    def command(self) -> str:
+        """What a block of the console types."""
+        return self.text.removeprefix("$ ").partition("\n")[0]
+
+    @property
+    def is_patch(self) -> bool:
+        """Whether it applies a patch."""
+        return self.command.startswith("git apply ")
+
 
 def recipes() -> dict[str, list[Block]]:
     """Heading -> its blocks."""
@@ -81,14 +91,13 @@ def environment(folder: Path, *, compiled: bool) -> dict[str, str]:
 
 
 def applied(folder: Path, block: Block) -> None:
-    """Write the file, or apply the patch, that a block is."""
+    """Write the file that a block is, or apply the patch that it names."""
     if block.file:
         path = folder / block.file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block.text, encoding="utf-8")
-    elif block.language == "diff":
-        patch = re.sub(r"^$", " ", block.text[:-1], flags=re.MULTILINE) + "\n"
-        subprocess.run(["git", "apply", "-"], cwd=folder, input=patch, text=True, check=True)
+    elif block.is_patch:
+        run(folder, block.command)
 
 
 def run(folder: Path, command: str, *, compiled: bool = False) -> str:
@@ -123,11 +132,21 @@ class TestRecipes:
         folder = copied(tmp_path / "copy")
         for block in blocks:
             applied(folder, block)
-        shown = [block for block in blocks if block.language == "console"]
+        shown = [one for one in blocks if one.language == "console" and not one.is_patch]
         assert shown
         for block in shown:
-            command, _, expected = block.text.removeprefix("$ ").partition("\n")
-            assert run(folder, command) == expected.strip()
+            expected = block.text.partition("\n")[2]
+            assert run(folder, block.command) == expected.strip()
+
+    def test_every_patch_belongs_to_a_recipe(self) -> None:
+        """One that no recipe applies would grow old unseen."""
+        named = {
+            Path(block.command.split()[-1]).name
+            for blocks in recipes().values()
+            for block in blocks
+            if block.is_patch
+        }
+        assert named == {file.name for file in PAGE.with_suffix("").glob("*")}
 
     def test_tests_of_the_rules_pass(self, together: Path) -> None:
         """With all of them applied, and nothing else done but what `make reference` does."""

@@ -88,9 +88,11 @@ QUESTIONS: dict[str, Question] = {
                 "throttled-70m": "throttled to 70 MB/s",
                 "response-bytes-1m": "replica.fetch.response.max.bytes 1 MiB",
                 "fetchers-4": "num.replica.fetchers 4",
+                "own-listener": "a listener of the followers' own",
+                "own-listener-115m": "the same, throttled to 115 MB/s",
                 "lag-60s": "lag limit 60 s",
             },
-            panel=40,
+            panel=100,
             of=("return",),
         ),
         Question(
@@ -102,7 +104,7 @@ QUESTIONS: dict[str, Question] = {
                 "own-listener": "a listener of the followers' own",
                 "lag-60s": "lag limit 60 s",
             },
-            panel=100,
+            panel=1000,
             of=("replay",),
         ),
         Question(
@@ -114,7 +116,7 @@ QUESTIONS: dict[str, Question] = {
                 "lag-30s": "30 s (default)",
                 "lag-60s": "60 s",
             },
-            panel=100,
+            panel=1000,
             of=("slow-disk",),
         ),
         Question(
@@ -127,7 +129,19 @@ QUESTIONS: dict[str, Question] = {
                 "solution-2": "KIP-501, Solution 2",
                 "lag-60s": "lag limit 60 s",
             },
-            panel=100,
+            panel=1000,
+            of=("slow-then-dead",),
+        ),
+        Question(
+            name="two-log-dirs",
+            asks="The same where each broker has two volumes: what does a second log dir change?",
+            labels={
+                "without-elr": "3.7 to 4.0, or upgraded",
+                "elr": "ELR",
+                "solution-1": "KIP-501, Solution 1",
+                "lag-60s": "lag limit 60 s",
+            },
+            panel=1000,
             of=("slow-then-dead",),
         ),
     )
