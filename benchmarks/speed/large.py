@@ -1,7 +1,7 @@
 """A plan on paper: what a hundred thousand pairs of a large cluster need.
 
 ``python -m benchmarks.speed.large`` measures single pairs of 60 brokers with 10 000 partitions (a
-few minutes), notes them in ``results/large.jsonl`` and fills the plan into docs/project/sizing.md.
+few minutes), notes them in ``results/large.jsonl`` and fills the plan into results/sizing.md.
 With ``--fill`` it only fills in what was noted last.
 
 Nobody ran the hundred thousand. Three pairs bound what one of them costs: a healthy one, most of

@@ -1,4 +1,4 @@
-"""The figures in docs/project/sizing.md, from the newest line of results that has what they need.
+"""The figures in results/sizing.md, from the newest line of results that has what they need.
 
 ``python -m benchmarks.speed.sizing`` fills them in again; a benchmark that is recorded does it too.
 """
@@ -14,7 +14,7 @@ from isr_pipeline.base.home import REPOSITORY
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGE = REPOSITORY / "docs" / "project" / "sizing.md"
+PAGE = REPOSITORY / "benchmarks" / "results" / "sizing.md"
 BEGIN, END = "<!-- figures:sizing -->", "<!-- figures:sizing:end -->"
 
 
