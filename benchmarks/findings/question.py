@@ -102,6 +102,7 @@ QUESTIONS: dict[str, Question] = {
                 "today": "defaults",
                 "network-threads-8": "num.network.threads 8",
                 "own-listener": "a listener of the followers' own",
+                "consumers-20m": "consumer_byte_rate 20 MB/s (KIP-13)",
                 "lag-60s": "lag limit 60 s",
             },
             panel=1000,

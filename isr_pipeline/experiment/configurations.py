@@ -31,7 +31,7 @@ from isr_pipeline.experiment.mistakes import (
     name_mistakes,
     noted,
 )
-from isr_pipeline.kafka.broker_config import UNREAD, resolve
+from isr_pipeline.kafka.broker_config import LONG_MAX, UNREAD, resolve
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.releases import (
     FETCHERS,
@@ -280,6 +280,7 @@ _ADDED: Mapping[str, Param] = MappingProxyType(
         REPLICATION_LISTENER: False,
         "replication.quota.window.num": 11,
         "replication.quota.window.size.seconds": 1,
+        "consumer_byte_rate": LONG_MAX,
     }
 )
 """What older experiments do not name, and how it was with them."""
@@ -354,6 +355,7 @@ READ_IF: Mapping[str, tuple[Read, ...]] = MappingProxyType(
     {
         "broker.heartbeat.interval.ms": (_kraft,),
         "broker.session.timeout.ms": (_kraft,),
+        "consumer_byte_rate": (_has_quotas,),
         "controlled.shutdown.max.retries": (_zookeeper,),
         "controlled.shutdown.retry.backoff.ms": (_zookeeper,),
         "eligible.leader.replicas.version": (_kraft, lambda rule_set, _: rule_set.has_elr),

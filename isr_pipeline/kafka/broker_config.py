@@ -126,6 +126,7 @@ _CONTROLLER = "the controller reads it"
 _OF_TOPICS = "topics have it, and the controller reads it too"
 _THROTTLED = "topics have it"
 _CLIENTS = "it stands for the producers' own"
+_CONSUMERS = "a client's quota is the cluster's"
 _PROPOSAL = "a proposal is switched on for the whole cluster"
 
 _ALL = (
@@ -164,6 +165,7 @@ _ALL = (
     Key("follower.replication.throttled.replicas", "list", "", shared=_THROTTLED),
     Key("replication.quota.window.num", "int", 11, 1, 1000),
     Key("replication.quota.window.size.seconds", "int", 1, 1, 86_400, unit_us=1_000_000),
+    Key("consumer_byte_rate", "long", LONG_MAX, 1, LONG_MAX, shared=_CONSUMERS),
     Key("eligible.leader.replicas.version", "int", 1, 0, 1, earlier=_until(_BEFORE_4_1, 0),
         shared=_CONTROLLER),
     Key("follower.fetch.pending.reads.insync.enable", "bool", False, shared=_PROPOSAL),

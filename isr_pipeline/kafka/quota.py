@@ -64,6 +64,23 @@ def is_quota(rate: int) -> bool:
 
 
 @rule
+def consumer_pace_us(rate: int, size_bytes: int, connections: int) -> int:
+    """Time from one fetch of a connection to its next, while its client keeps to its quota.
+
+    A broker answers what exceeds `consumer_byte_rate` with nothing, and mutes the connection until
+    the rate is the quota (KafkaApis.scala @ 3.9: `handleFetchRequest`; ClientQuotaManager.scala @
+    3.9: `throttle`; KIP-13). Within its window of eleven seconds it lets bursts pass; here the
+    pace is even.
+
+    Args:
+        rate: bytes a second of the client on this broker.
+        size_bytes: what a fetch returns.
+        connections: of the client, which share the quota.
+    """
+    return size_bytes * connections * MILLION // rate if is_quota(rate) else 0
+
+
+@rule
 def forget(quota: Quota) -> None:
     """The broker's process begins: nothing has been counted."""
     quota.used = 0

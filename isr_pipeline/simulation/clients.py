@@ -12,6 +12,7 @@ that says that they are (clients/Metadata.java @ 3.8.0: `timeToNextUpdate`).
 
 from __future__ import annotations
 
+from isr_pipeline.kafka.quota import consumer_pace_us
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import LINE, fetch_ahead, number_of
 from isr_pipeline.simulation.handlers import dispatch, hand_in
@@ -435,7 +436,8 @@ def ask_for_cold_data(world: World, request: Request) -> None:
         request.error = RequestError.NONE
         request.deadline = now + READER_RETRY_US
     asks = max(now, request.deadline)
-    request.deadline = asks + fault.arg  # its pace; 0: as fast as it is answered
+    allowed = consumer_pace_us(world.consumer_byte_rate, fault.value, fault.arg2)
+    request.deadline = asks + max(fault.arg, allowed)  # its pace; 0: as fast as it is answered
     request.state = RequestState.TO_BROKER
     request.broker = fault.broker
     request.bytes = fault.value

@@ -9,7 +9,7 @@ import pytest
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.kafka.rows import Array
-from isr_pipeline.scenarios.model import Scenario, parse_scenario
+from isr_pipeline.scenarios.model import Scenario, apply, parse_scenario
 from isr_pipeline.simulation.disk import begin_read, begin_write, disk_of, written_at
 from isr_pipeline.simulation.world.jit import entry
 from isr_pipeline.simulation.world.tables import world_in
@@ -383,6 +383,18 @@ class TestColdReader:
         found = run(replayed(own_listener=False, bytes_per_s=1_000_000), events=True)
         assert shrinks(found) == []
         assert found.outcome["produce_latency_acks_1_p99_ms"] < 1_000
+
+    @pytest.mark.parametrize(("pace", "quota"), [(None, 1_000_000), (4_000_000, 1_000_000)])
+    def test_a_client_quota_is_a_pace_for_all_connections(
+        self, pace: int | None, quota: int
+    ) -> None:
+        """The same as a reader that takes no more by itself; the slower of both holds."""
+        paced = run(replayed(own_listener=False, bytes_per_s=quota), events=True)
+        reader = replayed(own_listener=False, bytes_per_s=pace)
+        held = run(apply(reader, {"consumer_byte_rate": quota}), events=True)
+        assert held.outcome == paced.outcome
+        slow = apply(replayed(own_listener=False, bytes_per_s=quota), {"consumer_byte_rate": 10**9})
+        assert run(slow, events=True).outcome == paced.outcome
 
     @pytest.mark.parametrize("own_listener", [True, False])
     def test_jumps_are_exact(self, own_listener: bool) -> None:

@@ -646,7 +646,7 @@ REPEATS = frozenset(
         "World.min_insync_replicas", "World.unclean_leader_election", "FLAP_WINDOW_US",
         "World.imbalance_percentage", "READERS_WAIT_US", "Broker.shutdown_tries",
         "Broker.quota_window_num", "Broker.quota_window_us", "Broker.leader_throttled_rate",
-        "Broker.follower_throttled_rate",
+        "Broker.follower_throttled_rate", "World.consumer_byte_rate",
     }
 )  # fmt: skip
 """Thresholds compared only with what every cycle repeats: sizes of a request, sets, how long ago a
