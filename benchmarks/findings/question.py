@@ -135,7 +135,7 @@ QUESTIONS: dict[str, Question] = {
         ),
         Question(
             name="two-log-dirs",
-            asks="The same where each broker has two volumes: what does a second log dir change?",
+            asks="The leader of a slow disk dies, and brokers have a second volume: what helps now?",
             labels={
                 "without-elr": "3.7 to 4.0, or upgraded",
                 "elr": "ELR",
