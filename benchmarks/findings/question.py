@@ -135,7 +135,7 @@ QUESTIONS: dict[str, Question] = {
         ),
         Question(
             name="two-log-dirs",
-            asks="The leader of a slow disk dies, and brokers have a second volume: what helps now?",
+            asks="A slow disk, then death, where brokers have a second volume: what helps?",
             labels={
                 "without-elr": "3.7 to 4.0, or upgraded",
                 "elr": "ELR",
