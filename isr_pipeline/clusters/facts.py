@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from isr_pipeline.base.errors import InputError
 from isr_pipeline.base.files.words import counted, one_line, shown
-from isr_pipeline.kafka.broker_config import KEYS
+from isr_pipeline.kafka.broker_config import KEYS, OF_CLIENTS
 
 LIVE, METADATA, TOOL, PLATFORM = range(4)
 """Ranks: of two sources that disagree, the one of the lower number is believed."""
@@ -290,7 +290,7 @@ def is_secret(key: str) -> bool:
 
 def of_a_broker(key: str) -> bool:
     """Whether a cluster file has this key of a broker or of the cluster."""
-    return key in KEYS
+    return key in KEYS and key not in OF_CLIENTS
 
 
 def of_a_topic(key: str) -> bool:

@@ -355,7 +355,7 @@ READ_IF: Mapping[str, tuple[Read, ...]] = MappingProxyType(
     {
         "broker.heartbeat.interval.ms": (_kraft,),
         "broker.session.timeout.ms": (_kraft,),
-        "consumer_byte_rate": (_has_quotas,),
+        "consumer_byte_rate": (lambda rule_set, _: rule_set.has_client_quotas,),
         "controlled.shutdown.max.retries": (_zookeeper,),
         "controlled.shutdown.retry.backoff.ms": (_zookeeper,),
         "eligible.leader.replicas.version": (_kraft, lambda rule_set, _: rule_set.has_elr),

@@ -27,6 +27,10 @@ LONG_MAX = 2**63 - 1
 Value = int | float | bool | str
 
 
+OF_CLIENTS = frozenset({"consumer_byte_rate"})
+"""Quotas of users and client ids: Kafka reads them in no broker's file."""
+
+
 class ConfigKeyError(ValueError):
     """A key or value that Kafka, or the simulated world, does not take.
 

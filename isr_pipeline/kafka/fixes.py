@@ -85,6 +85,12 @@ FIXES: tuple[Fix, ...] = (
         {"socket_timeout_checked": True},
     ),
     Fix(
+        "KAFKA-2083",
+        ("0.9",),
+        "clients can be held to quotas (KIP-13)",
+        {"has_client_quotas": True},
+    ),
+    Fix(
         "KAFKA-2063",
         ("0.10.1",),
         "`replica.fetch.response.max.bytes` bounds an answer; larger batches pass (KIP-74)",

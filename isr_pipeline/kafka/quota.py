@@ -69,8 +69,8 @@ def consumer_pace_us(rate: int, size_bytes: int, connections: int) -> int:
 
     A broker answers what exceeds `consumer_byte_rate` with nothing, and mutes the connection until
     the rate is the quota (KafkaApis.scala @ 3.9: `handleFetchRequest`; ClientQuotaManager.scala @
-    3.9: `throttle`; KIP-13). Within its window of eleven seconds it lets bursts pass; here the
-    pace is even.
+    3.9: `throttle`; KIP-13). It counts over ten seconds at least, so that the first ten seconds'
+    worth passes at once; here the pace is even from the first byte on.
 
     Args:
         rate: bytes a second of the client on this broker.

@@ -311,6 +311,7 @@ class RuleSet(ReleaseRules):
         fetch_size_checked: nor does one whose message.max.bytes is above its
             replica.fetch.max.bytes (until KIP-74, 0.10.1).
         has_elr: eligible.leader.replicas.version can be 1 under KRaft (KIP-966, 4.0).
+        has_client_quotas: brokers hold clients to their quotas (KIP-13, 0.9).
         has_replication_quotas: brokers may throttle replicas (KIP-73, 0.10.1).
         kraft: the release can run without ZooKeeper.
         kraft_shrink_bumps: under KRaft an ISR shrink begins a new leader epoch
@@ -323,6 +324,7 @@ class RuleSet(ReleaseRules):
     socket_timeout_checked: bool = False
     fetch_size_checked: bool = True
     has_elr: bool = False
+    has_client_quotas: bool = False
     has_replication_quotas: bool = False
     kraft: bool = False
     kraft_shrink_bumps: bool = False
@@ -368,6 +370,7 @@ _V09: Final = replace(
     socket_timeout_checked=True,
     fetch_size_checked=False,
     response_limit=True,
+    has_client_quotas=True,
     has_replication_quotas=True,
     corrupt_kills_thread=False,
     backoff_none=False,

@@ -195,7 +195,8 @@ def _keys(k: Mapping[str, Any], rule_set: RuleSet, controller: str) -> dict[str,
     cells["imbalance_check_us"] = min(check, INF)
     if not rule_set.has_replication_quotas:
         cells["leader_throttled_rate"] = cells["follower_throttled_rate"] = LONG_MAX
-        cells["consumer_byte_rate"] = LONG_MAX  # KIP-13, 0.9
+    if not rule_set.has_client_quotas:
+        cells["consumer_byte_rate"] = LONG_MAX
     return cells
 
 

@@ -221,8 +221,8 @@ class World(Row, lines=True, header=True):
     depends_on: Bits[Depends]  # settings that decided something
     min_insync_replicas: Annotated[Fixed, "min.insync.replicas"]  # settings follow
     unclean_leader_election: Annotated[Flag, "unclean.leader.election.enable"]  # enc
-    request_timeout_us: Annotated[Fixed, "request.timeout.ms"]
     consumer_byte_rate: Annotated[Fixed, "consumer_byte_rate"]
+    request_timeout_us: Annotated[Fixed, "request.timeout.ms"]
     imbalance_percentage: Annotated[Fixed, "leader.imbalance.per.broker.percentage"]
     fetch_process_time_max_us: Annotated[Fixed, "follower.fetch.process.time.max.ms"]
     resign_cooldown_us: Fixed  # Solution 2
