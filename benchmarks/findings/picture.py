@@ -54,13 +54,20 @@ def draw(question: Question, found: Mapping[str, Mapping[str, Ratio]], scenarios
     reference = question.labels[question.experiment.reference]
     figure.supxlabel(
         f"times {reference}; bars: 95 % intervals, {scenarios} simulated scenarios. "
-        "Blue is better, orange is worse.",
+        "Blue is better, orange is worse; triangles lie beyond the axis.",
         fontsize=9,
     )
     file = FOLDER / f"finding-{question.name}.png"
     figure.savefig(file, dpi=130)
     plt.close(figure)
     return file
+
+
+def _marker(value: float) -> str:
+    """A point; a triangle where the value lies beyond an end of the axis."""
+    if value < LEAST * EDGE:
+        return "<"
+    return ">" if value > MOST / EDGE else "o"
 
 
 def _panel(axes: Axes, ratios: list[Ratio | None]) -> None:
@@ -78,7 +85,7 @@ def _panel(axes: Axes, ratios: list[Ratio | None]) -> None:
             axes.plot([max(one.low, LEAST), min(one.high, MOST)], [row, row], "-", color=colour)
             # What lies beyond an end of the axis stands at that end, with its number.
             at = min(max(one.value, LEAST * EDGE), MOST / EDGE)
-            axes.plot([at], [row], "o", color=colour, markersize=5)
+            axes.plot([at], [row], _marker(one.value), color=colour, markersize=5)
             said = f"{one.value:.2f}" if one.value >= show.LEAST_SAID else show.UNDER
             axes.annotate(
                 said, (at, row), (0, 7), textcoords="offset points",

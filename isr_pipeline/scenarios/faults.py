@@ -242,7 +242,8 @@ class ColdReader(Window):
 
     Attributes:
         fetch_bytes: of one answer.
-        bytes_per_s: of all connections together; null: as fast as they are answered.
+        bytes_per_s: of all connections together; null: as fast as they are answered,
+            and as `consumer_byte_rate` allows.
         log_dir: that they read from; null: the broker's by turns.
     """
 

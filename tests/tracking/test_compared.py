@@ -172,3 +172,12 @@ def test_a_description_of_many_configurations_has_room_for_all_it_explains(
     assert len(note) <= NOTE_CHARACTERS
     assert note.endswith(HOW_TO_READ)
     assert " more: see the report" in note
+
+
+def test_stars_and_underscores_of_names_are_no_markdown(verdict: NightVerdict) -> None:
+    """A point of a grid is called by its values, some of which are lists."""
+    first, *others = verdict.configurations
+    named = verdict.model_copy(
+        update={"configurations": (first.model_copy(update={"name": "a_b_@l=*"}), *others)}
+    )
+    assert r"| a\_b\_@l=\* |" in experiment_note("smoke", "What it asks.", {}, named)

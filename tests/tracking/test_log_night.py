@@ -245,6 +245,14 @@ class TestLogNight:
         assert f"[{NIGHT}: report](" in note
         assert "[configurations side by side](#/compare-runs?" in note
 
+    def test_a_backfill_leaves_the_latest_night_above_the_list(self, client: MlflowClient) -> None:
+        """A night of an earlier date that is logged later is not the last one."""
+        for night in (LATER, NIGHT):
+            log_night(judged(night).plan(night), "manual__1")
+        experiment = client.get_experiment_by_name("isr-pipeline/synthetic")
+        assert experiment is not None
+        assert f"[{LATER}: report](" in experiment.tags["mlflow.note.content"]
+
     def test_an_experiment_of_somebody_else_is_refused(
         self, client: MlflowClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:

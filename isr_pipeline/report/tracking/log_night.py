@@ -409,7 +409,10 @@ def _log_tables(client: MlflowClient, parent: str, plan: Plan, verdict: NightVer
 def _describe(
     client: MlflowClient, plan: Plan, known: str, links: dict[str, str], verdict: NightVerdict
 ) -> None:
-    """Tell above the list of runs what is asked, and what the night logged last says of it."""
+    """Tell above the list of runs what is asked, and what the latest night says of it."""
+    nights = find_runs(client, plan.experiment, kind="night", status=names.COMPLETE)
+    if any(run.data.tags["night"] > plan.night for run in nights):
+        return  # of a backfill
     of_night = {f"{plan.night}: {REPORT}": links[REPORT]}
     shown = of_night | {name: links[name] for name in (SIDE_BY_SIDE, CHARTED, TRENDS)}
     note = names.experiment_note(plan.experiment, plan.definition.description, shown, verdict)

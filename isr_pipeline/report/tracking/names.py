@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -111,7 +112,7 @@ def experiment_note(
         name: of the experiment.
         description: what it asks.
         links: text -> address.
-        verdict: of the night that was logged last.
+        verdict: of its latest night.
     """
     head, rows = _values(verdict)
     above = [
@@ -228,7 +229,8 @@ def _values(verdict: NightVerdict) -> tuple[list[str], list[str]]:
     against = {one.config_id: one for one in verdict.against_reference}
     ranked = sorted(verdict.configurations, key=lambda one: WORST_FIRST.index(one.status))
     rows = [
-        f"| {one.name}{_weaker(against.get(one.config_id))} | {', '.join(map(str, one.words))} |"
+        f"| {_in_markdown(one.name)}{_weaker(against.get(one.config_id))} "
+        f"| {', '.join(map(str, one.words))} |"
         + "".join(f" {quantities.plain(one.own.get(name))} |" for name in told)
         for one in ranked
     ]
@@ -271,6 +273,11 @@ def _against(verdict: NightVerdict, reference: str, room: int) -> list[str]:
             return [*lines, f"* and {len(verdict.against_reference) - at} more: see the report"]
         lines.append(line)
     return lines
+
+
+def _in_markdown(name: str) -> str:
+    """A name of a grid's point has stars, and any may have underscores."""
+    return re.sub(r"([*_])", r"\\\1", name)
 
 
 def _weaker(one: AgainstReference | None) -> str:
