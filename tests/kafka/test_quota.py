@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isr_pipeline.kafka.broker_config import LONG_MAX
 from isr_pipeline.kafka.quota import (
     RATE_MAX,
     Lag,
     Quota,
     QuotaSample,
+    consumer_pace_us,
     is_exceeded,
     is_quota,
     lag_behind,
@@ -166,3 +168,22 @@ class TestLists:
 def test_a_follower_at_the_high_watermark_is_in_sync() -> None:
     """Or above it; the leader's end does not matter."""
     assert [lag_behind(10, log_end) for log_end in (9, 10, 11)] == [Lag.BEHIND, Lag.NONE, Lag.NONE]
+
+
+class TestConsumers:
+    """The quota of a client that reads."""
+
+    @pytest.mark.parametrize(
+        ("rate", "size_bytes", "connections", "pace_us"),
+        [
+            (1_000_000, 1_000_000, 1, 1_000_000),
+            (1_000_000, 1_000_000, 4, 4_000_000),
+            (20_000_000, 1_048_576, 16, 838_860),
+            (LONG_MAX, 1_048_576, 16, 0),
+        ],
+    )
+    def test_connections_share_it(
+        self, rate: int, size_bytes: int, connections: int, pace_us: int
+    ) -> None:
+        """Each waits as long as all of them together need for what it gets; without limit not."""
+        assert consumer_pace_us(rate, size_bytes, connections) == pace_us
