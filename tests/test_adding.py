@@ -177,9 +177,9 @@ class TestRecipes:
 
     def test_a_recipe_that_no_longer_fits_fails(self, tmp_path: Path) -> None:
         """A patch whose place has changed is an error, not a recipe that does nothing."""
-        block = next(one for one in recipes()["A metric"] if one.language == "diff")
+        block = next(one for one in recipes()["A metric"] if one.is_patch)
         folder = copied(tmp_path / "copy")
         columns = folder / "isr_pipeline" / "worlds" / "columns.py"
         columns.write_text(columns.read_text().replace("Metric(", "Row("))
-        with pytest.raises(subprocess.CalledProcessError):
+        with pytest.raises(AssertionError, match="patch does not apply"):
             applied(folder, block)
