@@ -27,10 +27,6 @@ LONG_MAX = 2**63 - 1
 Value = int | float | bool | str
 
 
-OF_CLIENTS = frozenset({"consumer_byte_rate"})
-"""Quotas of users and client ids: Kafka reads them in no broker's file."""
-
-
 class ConfigKeyError(ValueError):
     """A key or value that Kafka, or the simulated world, does not take.
 
@@ -178,6 +174,9 @@ _ALL = (
 
 KEYS: Mapping[str, Key] = MappingProxyType({key.name: key for key in _ALL})
 """Every key that a scenario or a configuration may name."""
+
+OF_CLIENTS = frozenset(key.name for key in _ALL if key.shared == _CONSUMERS)
+"""Quotas of users and client ids: Kafka reads them in no broker's file."""
 
 
 @dataclass(frozen=True, slots=True)

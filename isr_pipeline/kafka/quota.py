@@ -1,9 +1,9 @@
-"""Replication quotas: which replicas are throttled, and when their bytes exceed the rate.
+"""Quotas: which replicas are throttled, when their bytes exceed the rate, how fast clients read.
 
-A broker has two, of what it sends to followers and of what it fetches itself (KIP-73). Each counts
-the bytes of all its throttled replicas, in sync or not, in samples of one window; a rate is what
-the samples hold over the time since the oldest began. Brokers count in milliseconds, and what
-surrounds records in an answer as well: some fifty bytes a partition.
+A broker has two replication quotas, of what it sends to followers and of what it fetches itself
+(KIP-73). Each counts the bytes of all its throttled replicas, in sync or not, in samples of one
+window; a rate is what the samples hold over the time since the oldest began. Brokers count in
+milliseconds, and what surrounds records in an answer as well: some fifty bytes a partition.
 """
 
 from __future__ import annotations

@@ -554,8 +554,14 @@ def _own_hardware(file: ClusterFile) -> dict[str, dict[str, int]]:
 
 def _assumed_rates(file: ClusterFile) -> list[Any]:
     """What an import assumed and nobody has replaced by rates since."""
-    had = {_rate_of(one, topic) for topic in file.topics for one in partitions_of(topic)}
-    return [one.value for one in file.assumed if one.what == RATES and one.value in had]
+    assumed = [one.value for one in file.assumed if one.what == RATES]
+    return [
+        rate
+        for rate in assumed
+        if any(
+            _rate_of(one, topic) == rate for topic in file.topics for one in partitions_of(topic)
+        )
+    ]
 
 
 def of_a_scenario(parts: Mapping[str, Any]) -> dict[str, Any]:
