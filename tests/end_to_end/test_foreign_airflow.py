@@ -19,6 +19,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ import pytest
 from isr_pipeline.base.home import Home
 from isr_pipeline.night import supervisor
 from isr_pipeline.night.airflow.airflow_rest import ADMIN, ENDED, Rest, admin_password
+from isr_pipeline.night.runner import mark
 from isr_pipeline.night.spark.java import java_home, spark_home
 from isr_pipeline.night.stack import free_port
 from isr_pipeline.night.status import RUNS
@@ -409,7 +411,8 @@ class TestForeignAirflow:
         wait_for((claims / f"{STOPPED}.json").is_file)
         runs = foreign.home / "nights" / EXPERIMENT / RUNS
         wait_for(lambda: list(runs.glob(f"{STOPPED}.*/plan.json")))
-        foreign.rest.fail(NIGHTLY, "stopped")
+        fail = partial(foreign.rest.fail, NIGHTLY, "stopped")
+        assert mark(fail, is_there=lambda: True, seconds_max=240) == ""
         assert foreign.end(NIGHTLY, "stopped") == "failed"
         assert foreign.note(NIGHTLY, "stopped").endswith("stopped by hand**")
         assert list(claims.iterdir()) == []
