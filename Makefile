@@ -32,7 +32,7 @@ SOAK_ARGS ?=
 FINDING ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quick-setup finding nightly ui test tests compiled test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env airflow-test compose-test soak-nights store-test cluster-test tutorials pictures answers release image clean
+.PHONY: help setup simulator finding nightly ui test tests compiled test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env airflow-test compose-test soak-nights store-test cluster-test tutorials pictures answers release image clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,10 +43,10 @@ setup:  ## install everything into this checkout (.venv, .tools, .state)
 
 # What is imported is compiled on the way, and kept.
 finding: export PYTHONDONTWRITEBYTECODE :=
-quick-setup:
-	@$(SET_UP) --without-bytecode
+simulator:
+	@$(SET_UP) --simulator
 
-finding: quick-setup  ## what the lag limit gains and costs, simulated here in minutes (FINDING=stuck-read for the other)
+finding: simulator  ## what the lag limit gains and costs, simulated here in minutes (FINDING=stuck-read for the other)
 	@$(RUN) $(BIN)/python -m benchmarks.findings $(FINDING)
 
 nightly: setup  ## run an experiment's DAG once: NIGHT=, EXPERIMENT= (operators, load, proposals, history, demo-cluster, smoke), SCENARIOS=, PANEL_SIZE=, REPLACE=1, SPARK_MASTER=

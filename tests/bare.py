@@ -1,18 +1,22 @@
-"""A Python that lacks the libraries of a night, though they are installed."""
+"""A Python that lacks libraries, though they are installed."""
 
 from __future__ import annotations
 
+OF_NIGHTS = ("great_expectations", "mlflow", "pyspark", "zstandard")
+"""Modules that the extra `night` brings and `simulate` does not."""
 
-def bare(when: str = "True") -> str:
+
+def bare(when: str = "True", gone: tuple[str, ...] = (*OF_NIGHTS, "numba", "pandas")) -> str:
     """What such a Python runs when it starts.
 
     Args:
         when: it lacks them, as an expression over what is imported here.
+        gone: modules that it lacks.
     """
     return f"""
 import pathlib, sys
 
-GONE = ("great_expectations", "mlflow", "numba", "pandas", "pyspark")
+GONE = {gone!r}
 
 class Gone:
     def find_spec(name, path, target=None):

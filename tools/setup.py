@@ -5,8 +5,9 @@ and a home directory are not needed. Creates ``.tools/`` (uv, if none is on PATH
 locked environment) and ``.state/`` (whatever a night makes). A second run compares one stamp and
 ends: no network, nothing reinstalled.
 
-``--without-bytecode``: Python compiles each library when it is first imported. All of them, which a
-night needs in many processes, take half a minute of processor time.
+``--simulator``: the simulator alone, without Airflow, Spark, MLflow, Great Expectations and what
+developers need, and without bytecode: Python compiles each library when it is first imported. The
+rest takes a minute of processor time and 1.3 GB.
 
 Standard library only, and old syntax: an old Python must get as far as saying that it is too old.
 """
@@ -23,7 +24,7 @@ VENV = ROOT / ".venv"
 TOOLS = ROOT / ".tools"
 STATE = ROOT / ".state"
 STAMP = VENV / ".set-up"
-WITHOUT_BYTECODE = "--without-bytecode"
+SIMULATOR = "--simulator"
 UV_VERSION = "0.13.9"
 UV_OLDEST = (0, 9, 0)  # knows [tool.uv] exclude-dependencies
 PYTHON_OLDEST, PYTHON_TOO_NEW = (3, 11), (3, 15)
@@ -58,20 +59,20 @@ class SetUpError(Exception):
 def main() -> int:
     """Bring the checkout to the locked state; exit status 1 and one line if that cannot be done."""
     try:
-        set_up(bytecode=WITHOUT_BYTECODE not in sys.argv)
+        set_up(simulator=SIMULATOR in sys.argv)
     except SetUpError as error:
         sys.stderr.write(f"make setup: {error}\n")
         return 1
     return 0
 
 
-def set_up(bytecode: bool) -> None:
-    """Do only what the stamp says is missing."""
+def set_up(simulator: bool) -> None:
+    """Do only what the stamp says is missing: all, or the simulator alone."""
     if os.name != "posix":
         raise SetUpError("Linux or macOS is needed; on Windows use WSL 2, there it is Linux")
     check_path(str(ROOT))
     wanted = fingerprint()
-    done = [wanted] if bytecode else [wanted, wanted + WITHOUT_BYTECODE]
+    done = [wanted, wanted + SIMULATOR] if simulator else [wanted]
     if STAMP.is_file() and STAMP.read_text() in done and (VENV / "bin" / "isr-pipeline").exists():
         return
     python = find_python()
@@ -85,9 +86,12 @@ def set_up(bytecode: bool) -> None:
     )
     environment.pop("VIRTUAL_ENV", None)
     own = [python, "-I", "-X", "utf8", str(SURROUNDINGS), "--quiet"]
-    command = own + [uv, "sync", "--frozen", "--all-extras", "--quiet"]
-    command += ["--no-extra", "k8s", "--no-extra", "server", "--python", python]
-    command += ["--compile-bytecode"] if bytecode else []
+    command = own + [uv, "sync", "--frozen", "--quiet", "--python", python]
+    if simulator:
+        command += ["--extra", "simulate", "--no-default-groups"]
+    else:
+        command += ["--all-extras", "--no-extra", "k8s", "--no-extra", "server"]
+        command += ["--compile-bytecode"]
     run(
         command,
         "the locked environment could not be installed; check that the package index can be "
@@ -96,9 +100,10 @@ def set_up(bytecode: bool) -> None:
         env=environment,
     )
     make_own_path_relative()
-    check_java(own)
+    if not simulator:
+        check_java(own)
     STATE.mkdir(exist_ok=True)
-    STAMP.write_text(wanted if bytecode else wanted + WITHOUT_BYTECODE)
+    STAMP.write_text(wanted + SIMULATOR if simulator else wanted)
     print_line("ready; `source .venv/bin/activate` lets you type isr-pipeline")
 
 

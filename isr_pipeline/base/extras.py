@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
 from importlib import metadata
+from pathlib import Path
 
 from isr_pipeline.base.version import PACKAGE
 
 CALLED = {"airflow": "apache-airflow", "kafka": "kafka-python"}
 """Module -> distribution, where the two have different names."""
+
+NOT_OF_SET_UP = frozenset({"k8s", "server"})
+"""Extras that `make setup` leaves out (tools/setup.py)."""
 
 _WITH_EXTRA = re.compile(r"([\w.-]+).*\bextra == ['\"](\w+)['\"]")
 
@@ -28,7 +33,9 @@ def missing(error: BaseException) -> str:
 
 
 def install(extra: str) -> str:
-    """The command that brings an extra's libraries."""
+    """The command that brings an extra's libraries: set-up's, in a checkout where it has them."""
+    if extra not in NOT_OF_SET_UP and (Path(sys.prefix) / ".set-up").is_file():
+        return "make setup"
     return f"pip install '{PACKAGE}[{extra}]'"
 
 

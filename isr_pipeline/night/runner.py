@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from isr_pipeline.base.errors import LINE_MAX, Refused, shortened
+from isr_pipeline.base.extras import install
 from isr_pipeline.base.home import Home
 from isr_pipeline.base.progress import PassingLine, is_progress
 from isr_pipeline.experiment.file import DAG_PREFIX, dag_id_of, experiment_of
@@ -123,7 +124,7 @@ def check_airflow() -> None:
     try:
         version = metadata.version("apache-airflow")
     except metadata.PackageNotFoundError:
-        raise Refused(f"Airflow is not installed; {without}") from None
+        raise Refused(f"Airflow is not installed; {install('airflow')}, or {without}") from None
     major, minor = version.split(".")[:2]
     if (int(major), int(minor)) < AIRFLOW[0]:
         least = ".".join(map(str, AIRFLOW[0]))

@@ -49,7 +49,7 @@ class TestAirflow:
             raise metadata.PackageNotFoundError(name)
 
         monkeypatch.setattr(metadata, "version", missing)
-        with pytest.raises(Refused, match=r"^Airflow is not installed; without Airflow: isr-"):
+        with pytest.raises(Refused, match=r"^Airflow is not installed; make setup, or without "):
             check_airflow()
 
 
