@@ -62,10 +62,11 @@ def test_anything_else_is_a_defect(error: Exception) -> None:
     assert missing(error) == ""
 
 
+@pytest.mark.parametrize("library", ["mlflow", "pandas"])
 def test_a_command_names_itself(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    library: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without what it was given."""
+    """Without what it was given, and of all that it needs the extra."""
     night, app = typer.Typer(), typer.Typer()
     app.add_typer(night, name="night")
 
@@ -74,13 +75,13 @@ def test_a_command_names_itself(
 
     @night.command("show")
     def _show(date: str) -> None:
-        raise absent("mlflow")
+        raise absent(library)
 
     monkeypatch.setattr(sys, "argv", ["isr-pipeline", "night", "show", "list"])
     with pytest.raises(SystemExit) as caught:
         run(app)
     assert caught.value.code == 1
-    said = "isr-pipeline night show: needs mlflow; pip install 'isr-pipeline[night]'\n"
+    said = f"isr-pipeline night show: needs {library}; pip install 'isr-pipeline[night]'\n"
     assert capsys.readouterr().err == said
 
 

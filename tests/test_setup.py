@@ -40,6 +40,13 @@ def program(path: Path, text: str) -> Path:
     return path
 
 
+def listening_uv(folder: Path) -> tuple[Path, Path]:
+    """A uv that installs nothing, and the file in which it writes what it was asked."""
+    asked = folder / "asked"
+    text = f'[ "$1" = --version ] && echo uv 0.13.9 && exit; echo "$@" >> {asked}'
+    return program(folder / "bin" / "uv", text), asked
+
+
 class TestSetUp:
     """`make setup`."""
 
@@ -80,11 +87,7 @@ class TestSetUp:
 
     def test_the_simulator_alone(self, tmp_path: Path) -> None:
         """Neither what nights need nor bytecode of what is not imported; no Java is asked for."""
-        asked = tmp_path / "asked"
-        uv = program(
-            tmp_path / "bin" / "uv",
-            f'[ "$1" = --version ] && echo uv 0.13.9 && exit; echo "$@" >> {asked}',
-        )
+        uv, asked = listening_uv(tmp_path)
         project = checkout(tmp_path / "project")
         (project / ".venv").mkdir()  # uv would
         done = set_up(project, "--simulator", PATH=f"{uv.parent}:/usr/bin:/bin")
@@ -95,11 +98,7 @@ class TestSetUp:
 
     def test_all_brings_the_rest(self, tmp_path: Path) -> None:
         """A checkout that has the simulator is not set up for nights; one that is has both."""
-        asked = tmp_path / "asked"
-        uv = program(
-            tmp_path / "bin" / "uv",
-            f'[ "$1" = --version ] && echo uv 0.13.9 && exit; echo "$@" >> {asked}',
-        )
+        uv, asked = listening_uv(tmp_path)
         project = checkout(tmp_path / "project")
         for name in ("python", "isr-pipeline"):  # what uv would have made
             program(project / ".venv" / "bin" / name, "exit 0")
@@ -107,6 +106,15 @@ class TestSetUp:
             assert set_up(project, *words, PATH=f"{uv.parent}:/usr/bin:/bin").returncode == 0
         told = asked.read_text().splitlines()
         assert ["--compile-bytecode" in one for one in told] == [False, True]
+
+    def test_who_has_all_keeps_all(self, tmp_path: Path) -> None:
+        """After a pull with other libraries the first finding takes none of them away."""
+        uv, asked = listening_uv(tmp_path)
+        project = checkout(tmp_path / "project")
+        program(project / ".venv" / "bin" / "python", "exit 0")
+        (project / ".venv" / ".set-up").write_text("of before\n")
+        set_up(project, "--simulator", PATH=f"{uv.parent}:/usr/bin:/bin")
+        assert "--all-extras" in asked.read_text()
 
     def test_no_python_is_said_in_one_line(self, tmp_path: Path) -> None:
         """Make itself says it, before anything else can."""

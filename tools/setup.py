@@ -72,12 +72,16 @@ def set_up(simulator: bool) -> None:
         raise SetUpError("Linux or macOS is needed; on Windows use WSL 2, there it is Linux")
     check_path(str(ROOT))
     wanted = fingerprint()
+    found = STAMP.read_text() if STAMP.is_file() else ""
     done = [wanted, wanted + SIMULATOR] if simulator else [wanted]
-    if STAMP.is_file() and STAMP.read_text() in done and (VENV / "bin" / "isr-pipeline").exists():
+    if found in done and (VENV / "bin" / "isr-pipeline").exists():
         return
+    if found and not found.endswith(SIMULATOR):
+        simulator = False  # who has all keeps all
     python = find_python()
     uv = find_uv(python)
-    print_line("installing the locked environment into .venv (the first time 1 to 3 minutes)")
+    what = "the simulator" if simulator else "the locked environment"
+    print_line("installing " + what + " into .venv (the first time 1 to 3 minutes)")
     environment = dict(
         os.environ,
         UV_PROJECT_ENVIRONMENT=str(VENV),

@@ -18,17 +18,20 @@ NOT_OF_SET_UP = frozenset({"k8s", "server"})
 _WITH_EXTRA = re.compile(r"([\w.-]+).*\bextra == ['\"](\w+)['\"]")
 
 
-def missing(error: BaseException) -> str:
+def missing(error: BaseException, *, of_night: bool = False) -> str:
     """Say which library is not installed and what installs it; empty of any other error.
 
     Args:
         error: what an import raised.
+        of_night: whether a night's command asked, which needs more than the simulator's libraries.
     """
     if not isinstance(error, ModuleNotFoundError) or error.name is None:
         return ""
     module = error.name.partition(".")[0]
     library = CALLED.get(module, module.replace("_", "-"))
     extra = _extras().get(library)
+    if of_night and extra == "simulate":
+        extra = "night"
     return f"needs {library}; {install(extra)}" if extra else ""
 
 

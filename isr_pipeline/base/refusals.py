@@ -47,8 +47,9 @@ def run(commands: typer.Typer) -> None:
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):
             _refuse_usage(error)
             sys.exit(error.exit_code)
-        library = missing(error)
-        reason = f"{_asked(commands)}: {library}" if library else machine_says(error)
+        asked = _asked(commands)
+        library = missing(error, of_night=asked.startswith(f"{PROGRAM} night "))
+        reason = f"{asked}: {library}" if library else machine_says(error)
         if not reason:
             raise
         refuse(reason)

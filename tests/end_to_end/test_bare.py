@@ -96,12 +96,14 @@ def test_dag_files_load(bare: Bare) -> None:
     assert "isr_nightly_smoke" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["night run --in-process", "experiment check smoke"])
-def test_a_command_says_what_it_lacks(bare: Bare, command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [("night run --in-process", "night"), ("experiment check smoke", "simulate")],
+)
+def test_a_command_says_what_it_lacks(bare: Bare, command: str, extra: str) -> None:
     """In one line, which installs it."""
     done = bare.run("isr-pipeline", *(words := command.split()))
-    said = (
-        rf"isr-pipeline {words[0]} {words[1]}: needs [\w-]+; pip install 'isr-pipeline\[night\]'\n"
-    )
+    how = rf"pip install 'isr-pipeline\[{extra}\]'"
+    said = rf"isr-pipeline {words[0]} {words[1]}: needs [\w-]+; {how}\n"
     assert done.returncode == 1
     assert re.fullmatch(said, done.stderr)
