@@ -2,8 +2,8 @@
 
 A pool of scenarios of an experiment is simulated once under a few configurations, each as drawn and
 with its phases drawn anew. What a pair of these differs by over the whole pool is its true ratio.
-Panels are drawn from the pool stratum by stratum, as a night's is, and every interval that is shown
-either holds the true ratio or does not.
+Panels are drawn from the pool pattern by pattern, as many of each and weighted as in a night, and
+every interval that is shown either holds the true ratio or does not.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import argparse
 import sys
 import time
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,17 @@ from benchmarks.coverage.pool import (
     ANEW,
     AS_DRAWN,
     CONFIGURATIONS,
+    PANEL,
     SEED,
     Arm,
+    experiment_of,
     read_pool,
 )
 from benchmarks.speed import record
 from isr_pipeline.base.home import REPOSITORY
-from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.plan import code_version
-from isr_pipeline.scenarios.panels import places
+from isr_pipeline.scenarios.generator import draw_panel
+from isr_pipeline.scenarios.panels import ScenarioRow
 from isr_pipeline.verdicts.comparison import (
     ONE_SIDED,
     Comparison,
@@ -74,13 +77,15 @@ class Drawing:
 
     def __init__(self, pool: pd.DataFrame, experiment: str) -> None:
         self.pairs = PAIRS[experiment]
-        self.places = load_experiment(experiment).profile.strata
+        self.experiment = experiment
         groups = pool.sort_values("index").groupby(["configuration", "phases"])
         self.arms: dict[Arm, pd.DataFrame] = {
             (str(name), str(kind)): rows.reset_index(drop=True) for (name, kind), rows in groups
         }
         first = self.arms["today", AS_DRAWN]
         self.strata = first["stratum"].to_numpy(str)
+        found = draw_panel(experiment_of(experiment, len(first)).source, PANEL)
+        self.patterns = np.array([row.pattern for row in found])
         self.weights = first["weight"].to_numpy(float)
         self.exposure_us = float(first[EXPOSURE][0])
 
@@ -89,17 +94,20 @@ class Drawing:
         rows = np.tile(np.arange(len(self.weights))[:, None], (1, len(self.pairs)))
         return self._panel(rows, self.weights, tuple(self.strata), side)
 
+    @cache  # noqa: B019 - one drawing lives as long as the program
+    def night(self, size: int) -> tuple[ScenarioRow, ...]:
+        """Scenarios of a night: its patterns and weights are what panels have."""
+        return tuple(draw_panel(experiment_of(self.experiment, size).source, PANEL))
+
     def panels(self, size: int, random: np.random.Generator) -> tuple[PanelOutcomes, PanelOutcomes]:
-        """Draw a panel of its own for every pair: one scenario of each of n equal stretches."""
-        drawn = places(self.places, size)
+        """Draw a panel of its own for every pair: as many of each pattern as a night has."""
+        night = self.night(size)
         rows = np.empty((size, len(self.pairs)), dtype=np.int64)
-        for row, place in enumerate(drawn):
-            pool = np.flatnonzero(self.strata == place.stratum)
-            low = place.rank * len(pool) // place.count
-            high = (place.rank + 1) * len(pool) // place.count
-            rows[row] = pool[random.integers(low, high, len(self.pairs))]
-        weights = np.array([place.weight for place in drawn])
-        strata = tuple(place.stratum for place in drawn)
+        for row, one in enumerate(night):
+            like = (self.strata == one.stratum) & (self.patterns == one.pattern)
+            rows[row] = random.choice(np.flatnonzero(like), len(self.pairs))
+        weights = np.array([one.weight for one in night])
+        strata = tuple(one.stratum for one in night)
         new, old = (self._panel(rows, weights, strata, side) for side in (0, 1))
         return new, old
 
