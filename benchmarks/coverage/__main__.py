@@ -85,7 +85,8 @@ class Drawing:
         first = self.arms["today", AS_DRAWN]
         self.strata = first["stratum"].to_numpy(str)
         found = draw_panel(experiment_of(experiment, len(first)).source, PANEL)
-        self.patterns = np.array([row.pattern for row in found])
+        patterns = [row.pattern for row in found]
+        self.like = first.groupby(["stratum", pd.Series(patterns)]).indices
         self.weights = first["weight"].to_numpy(float)
         self.exposure_us = float(first[EXPOSURE][0])
 
@@ -104,8 +105,7 @@ class Drawing:
         night = self.night(size)
         rows = np.empty((size, len(self.pairs)), dtype=np.int64)
         for row, one in enumerate(night):
-            like = (self.strata == one.stratum) & (self.patterns == one.pattern)
-            rows[row] = random.choice(np.flatnonzero(like), len(self.pairs))
+            rows[row] = random.choice(self.like[one.stratum, one.pattern], len(self.pairs))
         weights = np.array([one.weight for one in night])
         strata = tuple(one.stratum for one in night)
         new, old = (self._panel(rows, weights, strata, side) for side in (0, 1))
